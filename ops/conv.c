@@ -102,7 +102,7 @@ static const window *windows_over(ed_call *call, const ed_conv2d_options *o, con
     return windows(call, o, last, kernel);
 }
 
-static bool conv2d_infer(ed_call *call)
+bool conv_infer(ed_call *call)
 {
     const ed_conv2d_options *o = call->attrs;
     const ed_tensor *x = call->inputs[0], *kernel = call->inputs[1];
@@ -152,14 +152,28 @@ static bool run_conv(ed_call *call, const ed_tensor *x, const ed_tensor *kernel,
     const ed_tensor *result = call->outputs[0];
     if (!result->size) return true;
     if (x->size && kernel->size && y->size)
-        return run(&(conv_call){call->plan, is_channels_first(call), x, kernel, y});
+        return run(&(conv_call){.w = call->plan,
+                                .channels_first = is_channels_first(call),
+                                .x = x,
+                                .kernel = kernel,
+                                .y = y});
     memset(result->data, 0, (size_t)result->size * dtype_size(result->dtype));
     return true;
 }
 
-static bool conv2d_kernel(ed_call *call)
+bool conv_kernel(ed_call *call)
 {
-    return run_conv(call, call->inputs[0], call->inputs[1], call->outputs[0], conv_forward);
+    if (call->n_inputs == 2)
+        return run_conv(call, call->inputs[0], call->inputs[1], call->outputs[0], conv_forward);
+    const ed_conv2d_bias_options *o = call->attrs;
+    return !call->outputs[0]->size ||
+           conv_forward(&(conv_call){.w = call->plan,
+                                     .channels_first = is_channels_first(call),
+                                     .x = call->inputs[0],
+                                     .kernel = call->inputs[1],
+                                     .y = call->outputs[0],
+                                     .bias = call->inputs[2],
+                                     .relu = o->activation[0] == 'r'});
 }
 
 static bool conv2d_gradient_input_kernel(ed_call *call)
@@ -227,7 +241,7 @@ static bool conv2d_gradient_kernel_reference_last(const ed_call *call)
     return plain(call, call->inputs[0], call->outputs[0], call->inputs[1], join_k);
 }
 
-static bool conv2d_reference(const ed_call *call)
+bool conv_reference(const ed_call *call)
 {
     return window_run_reference(call, is_channels_first(call), 1, true, conv2d_reference_last);
 }
@@ -253,8 +267,8 @@ ed_tensor *conv_transposed(const ed_conv2d_options *o, ed_tensor *dy, ed_tensor 
                    k);
 }
 
-static ed_tensor *kernel_gradient(const ed_conv2d_options *o, ed_tensor *x, ed_tensor *dy,
-                                  ed_ints shape)
+ed_tensor *conv_kernel_gradient(const ed_conv2d_options *o, ed_tensor *x, ed_tensor *dy,
+                                ed_ints shape)
 {
     return CALL_OP(conv2d_gradient_kernel,
                    ED_OPTIONS_FROM(ED_CONV2D_OPTIONS, o, conv2d_gradient_attrs, .shape = shape), x,
@@ -264,7 +278,8 @@ static ed_tensor *kernel_gradient(const ed_conv2d_options *o, ed_tensor *x, ed_t
 static bool conv2d_gradient(const ed_gradient_call *g)
 {
     if (g->needs[0]) g->dx[0] = conv_transposed(g->attrs, g->dy[0], g->inputs[1], g->shapes[0]);
-    if (g->needs[1]) g->dx[1] = kernel_gradient(g->attrs, g->inputs[0], g->dy[0], g->shapes[1]);
+    if (g->needs[1])
+        g->dx[1] = conv_kernel_gradient(g->attrs, g->inputs[0], g->dy[0], g->shapes[1]);
     return true;
 }
 
@@ -272,7 +287,7 @@ static bool conv2d_gradient_input_gradient(const ed_gradient_call *g)
 {
     const ed_conv2d_options o = convolution(g->attrs);
     if (g->needs[0]) g->dx[0] = ed_conv2d_with(g->dy[0], g->inputs[1], &o);
-    if (g->needs[1]) g->dx[1] = kernel_gradient(&o, g->dy[0], g->inputs[0], g->shapes[1]);
+    if (g->needs[1]) g->dx[1] = conv_kernel_gradient(&o, g->dy[0], g->inputs[0], g->shapes[1]);
     return true;
 }
 
@@ -296,11 +311,11 @@ ED_OP(conv2d) = {
     .operands = {{"x", ED_SET_FLOAT, 'T'}, {"kernel", ED_SET_FLOAT, 'T'}},
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_CONV2D_OPTIONS, ed_conv2d_options),
-    .infer = conv2d_infer,
-    .kernel = conv2d_kernel,
+    .infer = conv_infer,
+    .kernel = conv_kernel,
     .gradient = conv2d_gradient,
     SAVES_AB,
-    .reference = conv2d_reference,
+    .reference = conv_reference,
     .samples = ED_SAMPLES(
         {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 4, 3), ED_SAMPLE_IN(-2, 2, 3, 2, 3, 2)}},
         {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 5, 6, 2), ED_SAMPLE_IN(-2, 2, 3, 3, 2, 3)},

@@ -7,16 +7,24 @@
 #include "ops/window.h"
 #include "tensor/tensor.h"
 
-/* y = x * kernel: two of the tensors are given, the third is computed. All are contiguous and not
- * empty, of the same dtype, float32 or float64. */
+/* y = act(x * kernel + bias): two of x, kernel and y are given, the third is computed. All are
+ * contiguous and not empty, of the same dtype, float32 or float64. */
 typedef struct conv_call {
     const window *w;
     bool channels_first; /* of x and y */
     const ed_tensor *x, *kernel, *y;
+    const ed_tensor *bias; /* of the forward pass, [out], or NULL */
+    bool relu;             /* likewise: act is relu */
 } conv_call;
 
-/* Computes y. false, with an error, without memory. */
+/* Computes y; without channels of x, from the bias alone. false, with an error, without memory. */
 bool conv_forward(const conv_call *call);
+
+/* conv2d's infer, kernel and reference, which conv2d_bias has too, with a third operand; the
+ * reference knows nothing of that. */
+bool conv_infer(ed_call *call);
+bool conv_kernel(ed_call *call);
+bool conv_reference(const ed_call *call);
 
 /* Computes x: the gradient of the input, y being that of the output. */
 bool conv_gradient_input(const conv_call *call);
@@ -27,6 +35,10 @@ bool conv_gradient_kernel(const conv_call *call);
 /* The gradient of conv2d by its input, which has that shape, as a call that tapes record. */
 ed_tensor *conv_transposed(const ed_conv2d_options *o, ed_tensor *dy, ed_tensor *kernel,
                            ed_ints shape);
+
+/* The gradient of conv2d by its kernel, which has that shape, likewise. */
+ed_tensor *conv_kernel_gradient(const ed_conv2d_options *o, ed_tensor *x, ed_tensor *dy,
+                                ed_ints shape);
 
 /* The gradient of extract_patches by its input, which has that shape, likewise. */
 ed_tensor *patches_folded(const ed_extract_patches_options *o, ed_tensor *dy, ed_ints shape);

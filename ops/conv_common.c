@@ -28,8 +28,10 @@ static conv conv_begin(const conv_call *call)
               .all_out = call->kernel->shape[3],
               .x = call->x->data,
               .k = call->kernel->data,
-              .y = call->y->data};
-    c.groups = c.all_in / c.in;
+              .y = call->y->data,
+              .bias = call->bias ? call->bias->data : NULL,
+              .relu = call->relu};
+    c.groups = c.in ? c.all_in / c.in : 1;
     c.out = c.all_out / c.groups;
     c.size = c.wide ? 8 : 4;
     c.in_images = layout(call->channels_first, c.w.image, c.all_in, c.size);
@@ -47,6 +49,7 @@ bool conv_each_group(const conv_call *call, bool (*run)(conv c))
         c.x += i * c.in * c.in_images.channel;
         c.k += i * c.out * c.size;
         c.y += i * c.out * c.out_images.channel;
+        if (c.bias) c.bias += i * c.out * c.size;
         if (!run(c)) return false;
     }
     return true;

@@ -30,6 +30,7 @@
 #include "ops/conv_gemm.h"
 #include "ops/kernels/gemm.h"
 #include "tensor/threads.h"
+#include <string.h>
 
 enum { BLOCK_BYTES = 384 * 1024 }; /* of packed kernel used at a time */
 
@@ -129,9 +130,11 @@ static void run_plane(plane *p, int64_t begin, int64_t end, int64_t channels, in
                              .b_runs = p->b_runs,
                              .a = p->a,
                              .b_panel = panel,
-                             .c_col = channel};
+                             .c_col = channel,
+                             .relu = c->relu};
     for (int64_t j = 0; j < c->panels; j += some) {
         p->job.b = c->packed + j * panel;
+        if (c->bias) p->job.bias = c->bias + j * c->panel;
         p->job.n = conv_min(some * c->tile, channels - j * c->tile);
         p->result = result + j * c->tile * channel;
         run_rows(p, begin, end);
@@ -161,17 +164,22 @@ static void pack_range(int64_t first, int64_t last, int worker, void *user)
     }
 }
 
-/* Packs the kernel's taps, B[k, n] each, one after the other. */
+/* Packs the kernel's taps, B[k, n] each, one after the other, and behind them the bias. */
 static bool pack_kernel(conv *c, int64_t k, int64_t n, int64_t b_row, int64_t b_col)
 {
     size_t bytes;
     int64_t taps = c->w.extent[0] * c->w.extent[1];
     c->panels = conv_ceil(n, c->tile);
     c->depth = taps * k;
-    if (!memory_mul((size_t)(c->panels * c->panel), (size_t)c->depth, &bytes))
-        return conv_too_large();
+    const size_t step = (size_t)(c->panels * c->panel);
+    if (!memory_mul(step, (size_t)c->depth + 1, &bytes)) return conv_too_large();
     c->packed = memory_alloc(bytes);
     if (!c->packed) return false;
+    if (c->bias) {
+        char *bias = c->packed + bytes - step;
+        memset(bias, 0, step);
+        c->bias = memcpy(bias, c->bias, (size_t)(n * c->size));
+    }
     int64_t pieces = c->panels * taps;
     threads_run(pieces, conv_grain(c, pieces), pack_range, &(packing){c, k, n, b_row, b_col});
     return true;
@@ -189,17 +197,18 @@ typedef struct bands {
  *
  *     to [pixels, n] = from [pixels, k] B    or    to [n, pixels] = B^T from [k, pixels]
  *
- * with b(p,j) = K[p b_row + j b_col].
+ * with b(p,j) = K[p b_row + j b_col], and with the bias and the activation.
  */
 static bool pointwise(const conv *c, const char *from, int64_t k, int64_t from_all, char *to,
                       int64_t n, int64_t to_all, int64_t b_row, int64_t b_col)
 {
     const int64_t batch = c->w.batch, pixels = c->w.out[0] * c->w.out[1];
+    const gemm_epilogue end = {c->bias, c->relu ? GEMM_RELU : GEMM_NONE, !conv_channels_last(c)};
     if (conv_channels_last(c))
         return c->wide ? gemm_f64(batch * pixels, n, k, (const double *)from, from_all, 1,
-                                  (const double *)c->k, b_row, b_col, (double *)to, to_all, NULL)
+                                  (const double *)c->k, b_row, b_col, (double *)to, to_all, &end)
                        : gemm_f32(batch * pixels, n, k, (const float *)from, from_all, 1,
-                                  (const float *)c->k, b_row, b_col, (float *)to, to_all, NULL);
+                                  (const float *)c->k, b_row, b_col, (float *)to, to_all, &end);
     int64_t *starts = memory_alloc((size_t)batch * 3 * sizeof *starts);
     if (!starts) return false;
     for (int64_t i = 0; i < batch; i++) {
@@ -210,9 +219,9 @@ static bool pointwise(const conv *c, const char *from, int64_t k, int64_t from_a
     const gemm_batch all = {batch, starts, starts + batch, starts + 2 * batch};
     const bool ok =
         c->wide ? gemm_batch_f64(&all, n, pixels, k, (const double *)c->k, b_col, b_row,
-                                 (const double *)from, pixels, 1, (double *)to, pixels, NULL)
+                                 (const double *)from, pixels, 1, (double *)to, pixels, &end)
                 : gemm_batch_f32(&all, n, pixels, k, (const float *)c->k, b_col, b_row,
-                                 (const float *)from, pixels, 1, (float *)to, pixels, NULL);
+                                 (const float *)from, pixels, 1, (float *)to, pixels, &end);
     memory_free(starts);
     return ok;
 }
@@ -257,7 +266,7 @@ static bool run_bands(bands *p, conv *c, bool packed, threads_range range)
 static bool group_forward(conv c)
 {
     const window *w = &c.w;
-    if (conv_is_pointwise(w))
+    if (conv_is_pointwise(w) || !c.in)
         return pointwise(&c, c.x, c.in, c.all_in, c.y, c.out, c.all_out, c.all_out, 1);
     bands p = {.c = &c, .rows = conv_band_rows(&c, w->out[0]), .phases = 1};
     p.bands = conv_ceil(w->out[0], p.rows);

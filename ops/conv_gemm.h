@@ -24,6 +24,8 @@ typedef struct conv {
     int64_t tile, panel;   /* columns of the register tile, and their bytes */
     int64_t panels, depth; /* of the packed kernel: panels, and steps in each */
     char *packed;
+    const char *bias; /* of the group, or NULL; once the kernel is packed, of whole panels */
+    bool relu;
 } conv;
 
 static inline int64_t conv_min(int64_t x, int64_t y)

@@ -45,6 +45,16 @@ ed_tensor *ed_conv1d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv1d_optio
 ed_tensor *ed_conv2d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv2d_options *options);
 ed_tensor *ed_conv3d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv3d_options *options);
 
+/* activation(ed_conv2d(x, kernel) + bias) in one pass, bias [out]: what a layer computes. */
+#define ED_CONV_ACTIVATION(FIELD, T)                                                               \
+    FIELD(T, CHOICE, activation, "linear", ED_ONE_OF("linear", "relu"), "of what was summed")
+#define ED_CONV2D_BIAS_OPTIONS(FIELD, T)                                                           \
+    ED_CONV2D_OPTIONS(FIELD, T)                                                                    \
+    ED_CONV_ACTIVATION(FIELD, T)
+ED_OPTIONS(ed_conv2d_bias_options, ED_CONV2D_BIAS_OPTIONS);
+ed_tensor *ed_conv2d_bias_with(ed_tensor *x, ed_tensor *kernel, ed_tensor *bias,
+                               const ed_conv2d_bias_options *options);
+
 /*
  * The transposed convolution, the gradient of the convolution by its input: x [batch, h', w', in],
  * kernel [kh, kw, out, in] -> [batch, h, w, out]. h is h' stride for SAME, h' stride + max(kh -
@@ -89,6 +99,14 @@ ed_tensor *ed_depthwise_conv2d_with(ed_tensor *x, ed_tensor *kernel,
 ed_tensor *ed_separable_conv2d_with(ed_tensor *x, ed_tensor *depthwise_kernel,
                                     ed_tensor *pointwise_kernel,
                                     const ed_depthwise_conv2d_options *options);
+
+/* activation(ed_depthwise_conv2d(x, kernel) + bias) in one pass, bias [in * multiplier]. */
+#define ED_DEPTHWISE_CONV2D_BIAS_OPTIONS(FIELD, T)                                                 \
+    ED_DEPTHWISE_CONV2D_OPTIONS(FIELD, T)                                                          \
+    ED_CONV_ACTIVATION(FIELD, T)
+ED_OPTIONS(ed_depthwise_conv2d_bias_options, ED_DEPTHWISE_CONV2D_BIAS_OPTIONS);
+ed_tensor *ed_depthwise_conv2d_bias_with(ed_tensor *x, ed_tensor *kernel, ed_tensor *bias,
+                                         const ed_depthwise_conv2d_bias_options *options);
 
 /*
  * Largest / mean of the windows of x [batch, height, width, channels], or with one or three spatial

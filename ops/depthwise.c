@@ -77,7 +77,7 @@ static const char *images_text(const ed_call *call)
                                           : "[batch, height, width, in]";
 }
 
-static bool depthwise_infer(ed_call *call)
+bool depthwise_infer(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *kernel = call->inputs[1];
     int64_t shape[4];
@@ -110,33 +110,46 @@ static bool depthwise_gradient_kernel_infer(ed_call *call)
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
-typedef bool (*depthwise_run)(const depthwise_call *);
+typedef bool (*depthwise_runner)(const depthwise_call *);
 
-static bool run_depthwise(ed_call *call, const depthwise_call *d, depthwise_run run)
+static bool run_depthwise(ed_call *call, const depthwise_call *d, depthwise_runner run)
 {
     const ed_tensor *result = call->outputs[0];
     if (!result->size) return true;
-    if (d->x->size && d->kernel->size && d->y->size) return run(d);
+    if ((d->x->size || d->bias) && d->kernel->size && d->y->size) return run(d);
     memset(result->data, 0, (size_t)result->size * dtype_size(result->dtype));
     return true;
 }
 
 static depthwise_call forward_call(const ed_call *call)
 {
-    return (depthwise_call){*(const window *)call->plan, call->inputs[1]->shape[3], call->inputs[0],
-                            call->inputs[1], call->outputs[0]};
+    const bool has_bias = call->n_inputs > 2;
+    const ed_depthwise_conv2d_bias_options *o = call->attrs; /* if it has */
+    return (depthwise_call){.w = *(const window *)call->plan,
+                            .multiplier = call->inputs[1]->shape[3],
+                            .x = call->inputs[0],
+                            .kernel = call->inputs[1],
+                            .y = call->outputs[0],
+                            .bias = has_bias ? call->inputs[2] : NULL,
+                            .relu = has_bias && o->activation[0] == 'r'};
 }
 
 static depthwise_call gradient_input_call(const ed_call *call)
 {
-    return (depthwise_call){*(const window *)call->plan, call->inputs[1]->shape[3],
-                            call->outputs[0], call->inputs[1], call->inputs[0]};
+    return (depthwise_call){.w = *(const window *)call->plan,
+                            .multiplier = call->inputs[1]->shape[3],
+                            .x = call->outputs[0],
+                            .kernel = call->inputs[1],
+                            .y = call->inputs[0]};
 }
 
 static depthwise_call gradient_kernel_call(const ed_call *call)
 {
-    return (depthwise_call){*(const window *)call->plan, call->outputs[0]->shape[3],
-                            call->inputs[0], call->outputs[0], call->inputs[1]};
+    return (depthwise_call){.w = *(const window *)call->plan,
+                            .multiplier = call->outputs[0]->shape[3],
+                            .x = call->inputs[0],
+                            .kernel = call->outputs[0],
+                            .y = call->inputs[1]};
 }
 
 static bool forward_last(ed_call *call)
@@ -157,11 +170,12 @@ static bool gradient_kernel_last(ed_call *call)
     return run_depthwise(call, &d, depthwise_gradient_kernel);
 }
 
-static bool depthwise_kernel(ed_call *call)
+bool depthwise_kernel(ed_call *call)
 {
     const depthwise_call d = forward_call(call);
     const bool first = depthwise_channels_first(call);
-    if (first && depthwise_planes_fit(&d)) return run_depthwise(call, &d, depthwise_planes_forward);
+    if (first && d.x->size && depthwise_planes_fit(&d))
+        return run_depthwise(call, &d, depthwise_planes_forward);
     return window_run_kernel(call, first, 1, true, forward_last);
 }
 
@@ -227,7 +241,7 @@ static bool plain_gradient_kernel(const ed_call *call)
     return plain_depthwise(call, call->inputs[0], call->outputs[0], call->inputs[1], 1);
 }
 
-static bool depthwise_reference(const ed_call *call)
+bool depthwise_reference(const ed_call *call)
 {
     return window_run_reference(call, depthwise_channels_first(call), 1, true, plain_forward);
 }
@@ -248,8 +262,8 @@ static bool depthwise_gradient_kernel_reference(const ed_call *call)
 
 extern const ed_op ed_op_depthwise_gradient_input, ed_op_depthwise_gradient_kernel;
 
-static ed_tensor *to_input(const ed_depthwise_conv2d_options *o, ed_tensor *dy, ed_tensor *kernel,
-                           ed_ints shape)
+ed_tensor *depthwise_transposed(const ed_depthwise_conv2d_options *o, ed_tensor *dy,
+                                ed_tensor *kernel, ed_ints shape)
 {
     return CALL_OP(
         depthwise_gradient_input,
@@ -257,8 +271,8 @@ static ed_tensor *to_input(const ed_depthwise_conv2d_options *o, ed_tensor *dy, 
         dy, kernel);
 }
 
-static ed_tensor *to_kernel(const ed_depthwise_conv2d_options *o, ed_tensor *x, ed_tensor *dy,
-                            ed_ints shape)
+ed_tensor *depthwise_kernel_gradient(const ed_depthwise_conv2d_options *o, ed_tensor *x,
+                                     ed_tensor *dy, ed_ints shape)
 {
     return CALL_OP(
         depthwise_gradient_kernel,
@@ -268,8 +282,10 @@ static ed_tensor *to_kernel(const ed_depthwise_conv2d_options *o, ed_tensor *x, 
 
 static bool depthwise_gradient(const ed_gradient_call *g)
 {
-    if (g->needs[0]) g->dx[0] = to_input(g->attrs, g->dy[0], g->inputs[1], g->shapes[0]);
-    if (g->needs[1]) g->dx[1] = to_kernel(g->attrs, g->inputs[0], g->dy[0], g->shapes[1]);
+    if (g->needs[0])
+        g->dx[0] = depthwise_transposed(g->attrs, g->dy[0], g->inputs[1], g->shapes[0]);
+    if (g->needs[1])
+        g->dx[1] = depthwise_kernel_gradient(g->attrs, g->inputs[0], g->dy[0], g->shapes[1]);
     return true;
 }
 
@@ -277,14 +293,14 @@ static bool depthwise_gradient_input_gradient(const ed_gradient_call *g)
 {
     const ed_depthwise_conv2d_options o = depthwise_options(g->attrs);
     if (g->needs[0]) g->dx[0] = ed_depthwise_conv2d_with(g->dy[0], g->inputs[1], &o);
-    if (g->needs[1]) g->dx[1] = to_kernel(&o, g->dy[0], g->inputs[0], g->shapes[1]);
+    if (g->needs[1]) g->dx[1] = depthwise_kernel_gradient(&o, g->dy[0], g->inputs[0], g->shapes[1]);
     return true;
 }
 
 static bool depthwise_gradient_kernel_gradient(const ed_gradient_call *g)
 {
     const ed_depthwise_conv2d_options o = depthwise_options(g->attrs);
-    if (g->needs[0]) g->dx[0] = to_input(&o, g->inputs[1], g->dy[0], g->shapes[0]);
+    if (g->needs[0]) g->dx[0] = depthwise_transposed(&o, g->inputs[1], g->dy[0], g->shapes[0]);
     if (g->needs[1]) g->dx[1] = ed_depthwise_conv2d_with(g->inputs[0], g->dy[0], &o);
     return true;
 }

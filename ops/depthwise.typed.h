@@ -4,16 +4,24 @@
  * memory is read and written in its order; with others plain loops do it.
  */
 
-/* `count` adjoining outputs from ow on, of a vector of channels, which have the taps of t. */
+/* A vector of sums with the bias, if there is one, and the activation. */
+VECTOR_INLINE VECTOR TYPED(depthwise_end)(const depthwise_call *d, VECTOR sum, VECTOR bias)
+{
+    if (d->bias) sum += bias;
+    return d->relu ? vselect((MASK)(sum < 0), (VECTOR){0}, sum) : sum;
+}
+
+/* `count` adjoining outputs from ow on, of a vector of channels from `channel` on, which have the
+ * taps of t. */
 VECTOR_INLINE void TYPED(depthwise_some)(const depthwise_call *d, const NUMBER *x, const NUMBER *k,
-                                         NUMBER *y, const depthwise_taps *t, int64_t ow, int count,
-                                         int64_t left, bool stream)
+                                         NUMBER *y, const depthwise_taps *t, int64_t channel,
+                                         int64_t ow, int count, int64_t left, bool stream)
 {
     const window *w = &d->w;
     const int64_t c = w->channels, step = w->stride[1] * c, taps = t->v1 - t->v0;
     const int64_t across = w->dilation[1] * c, down = w->dilation[0] * w->image[1] * c;
-    const NUMBER *from = x + depthwise_at(w, t, t->h0, t->v0, ow) * c;
-    const NUMBER *by = k + (t->h0 * w->extent[1] + t->v0) * c;
+    const NUMBER *from = x + channel + depthwise_at(w, t, t->h0, t->v0, ow) * c;
+    const NUMBER *by = k + channel + (t->h0 * w->extent[1] + t->v0) * c;
     VECTOR acc[DEPTHWISE_SOME];
     for (int i = 0; i < count; i++) acc[i] = (VECTOR){0};
     for (int64_t h = t->h0; h < t->h1; h++) {
@@ -27,11 +35,15 @@ VECTOR_INLINE void TYPED(depthwise_some)(const depthwise_call *d, const NUMBER *
     }
     for (int i = 0; i < count; i++) /* the lowest row is the one that nobody has read yet */
         __builtin_prefetch(from - down + (count + i) * step);
-    for (int i = 0; i < count; i++)
+    VECTOR bias = {0};
+    if (d->bias) bias = lanes_some((const NUMBER *)d->bias->data + channel, left, 0);
+    for (int i = 0; i < count; i++) {
+        const VECTOR end = TYPED(depthwise_end)(d, acc[i], bias);
         if (stream)
-            vstream(y + (ow + i) * c, acc[i]);
+            vstream(y + channel + (ow + i) * c, end);
         else
-            lanes_put(y + (ow + i) * c, acc[i], left);
+            lanes_put(y + channel + (ow + i) * c, end, left);
+    }
 }
 
 /* The same of all channels. Returns `count`. */
@@ -42,10 +54,10 @@ VECTOR_INLINE int TYPED(depthwise_cells)(const depthwise_call *d, const NUMBER *
     int64_t i = 0;
     for (; i + VECTOR_LANES <= c; i += VECTOR_LANES)
         if (d->stream)
-            TYPED(depthwise_some)(d, x + i, k + i, y + i, t, ow, count, VECTOR_LANES, true);
+            TYPED(depthwise_some)(d, x, k, y, t, i, ow, count, VECTOR_LANES, true);
         else
-            TYPED(depthwise_some)(d, x + i, k + i, y + i, t, ow, count, VECTOR_LANES, false);
-    if (i < c) TYPED(depthwise_some)(d, x + i, k + i, y + i, t, ow, count, c - i, false);
+            TYPED(depthwise_some)(d, x, k, y, t, i, ow, count, VECTOR_LANES, false);
+    if (i < c) TYPED(depthwise_some)(d, x, k, y, t, i, ow, count, c - i, false);
     return count;
 }
 
@@ -69,6 +81,12 @@ static void TYPED(depthwise_plain)(const depthwise_call *d, const NUMBER *x, con
                 for (int64_t i = 0; i < c; i++)
                     for (int64_t j = 0; j < m; j++) to[i * m + j] += from[i] * by[i * m + j];
             }
+        }
+    if (!d->bias) return;
+    for (int64_t ow = 0; ow < w->out[1]; ow++, y += c * m)
+        for (int64_t i = 0, left; (left = c * m - i) > 0; i += VECTOR_LANES) {
+            const VECTOR bias = lanes_some((const NUMBER *)d->bias->data + i, left, 0);
+            lanes_put(y + i, TYPED(depthwise_end)(d, lanes_some(y + i, left, 0), bias), left);
         }
 }
 

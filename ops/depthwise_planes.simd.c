@@ -40,6 +40,7 @@ typedef struct planes_row {
 typedef struct planes_call {
     const depthwise_call *d;
     bool back;              /* the input's gradient: from dy to x */
+    bool ends;              /* the sums with a bias and an activation */
     int64_t size, lanes;    /* bytes of an element; elements of the largest vector */
     int64_t from[2], to[2]; /* rows and columns of the planes */
     int64_t phases, span, line;
@@ -145,6 +146,7 @@ static planes_call planes_begin(const depthwise_call *d, bool back)
     const int64_t reach = (columns - 1) * dilation;
     planes_call p = {.d = d, .back = back, .size = (int64_t)dtype_size(d->x->dtype)};
     p.lanes = 64 / p.size;
+    p.ends = d->bias && !back;
     for (int a = 0; a < 2; a++) {
         p.from[a] = back ? w->out[a] : w->image[a];
         p.to[a] = back ? w->image[a] : w->out[a];
@@ -167,7 +169,7 @@ static planes_call planes_begin(const depthwise_call *d, bool back)
 /* Bytes of a worker's scratch before its sums, and before its lines. */
 static int64_t planes_before_sums(const planes_call *p)
 {
-    return (p->line + p->d->w.extent[0] * p->d->w.extent[1]) * p->size;
+    return (p->line + p->d->w.extent[0] * p->d->w.extent[1] + 1) * p->size;
 }
 
 static int64_t planes_before_lines(const planes_call *p)

@@ -80,6 +80,12 @@ VECTOR_INLINE int TYPED(planes_some)(const planes_call *p, const planes_scratch 
                                            there + offset + i * VECTOR_LANES, tap, acc[i]);
         }
     }
+    if (p->ends) {
+        const VECTOR zero = {0}, bias = TYPED(vset)(kernel[p->d->w.extent[0] * columns]);
+        for (int i = 0; i < count; i++) acc[i] += bias;
+        for (int i = 0; p->d->relu && i < count; i++)
+            acc[i] = vselect((MASK)(acc[i] < zero), zero, acc[i]);
+    }
     for (int i = 0; i < count; i++)
         lanes_put(to + i * VECTOR_LANES, acc[i], left - i * VECTOR_LANES);
     return count * VECTOR_LANES;
@@ -99,7 +105,8 @@ VECTOR_INLINE void TYPED(planes_outputs)(const planes_call *p, const planes_scra
             at += TYPED(planes_some)(p, s, rows, n, to, at, left, add, careful, 1);
 }
 
-/* Gathers the kernel of an output channel. Returns whether all its numbers are finite. */
+/* Gathers the kernel of an output channel, and behind it the bias. Returns whether all numbers of
+ * the kernel are finite. */
 static bool TYPED(planes_gather)(const planes_call *p, const planes_scratch *s, int64_t channel)
 {
     const window *w = &p->d->w;
@@ -111,6 +118,7 @@ static bool TYPED(planes_gather)(const planes_call *p, const planes_scratch *s, 
         to[i] = from[i * step];
         finite = finite && isfinite(to[i]);
     }
+    if (p->ends) to[w->extent[0] * w->extent[1]] = ((const NUMBER *)p->d->bias->data)[channel];
     return finite;
 }
 

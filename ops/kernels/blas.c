@@ -151,9 +151,9 @@ static void call_in_parts(const gemm_job *job)
 }
 
 #define END_ROW(name, type)                                                                        \
-    static void name(type *c, const type *bias, int64_t n, bool relu)                              \
+    static void name(type *c, const type *bias, int64_t step, int64_t n, bool relu)                \
     {                                                                                              \
-        for (int64_t j = 0; bias && j < n; j++) c[j] += bias[j];                                   \
+        for (int64_t j = 0; bias && j < n; j++) c[j] += bias[j * step];                            \
         for (int64_t j = 0; relu && j < n; j++) c[j] = c[j] < 0 ? 0 : c[j];                        \
     }
 END_ROW(end_row_f32, float)
@@ -170,9 +170,11 @@ void blas_gemm(const gemm_job *job)
     if (threads > 1) library.omp_set_threads(threads);
     for (int64_t i = 0; (job->bias || job->relu) && i < job->m; i++) {
         char *c = job->c + i * job->c_row;
+        const char *bias = job->bias ? job->bias + i * job->bias_row : NULL;
+        const int64_t step = job->bias_col != 0;
         if (job->wide)
-            end_row_f64((double *)c, (const double *)job->bias, job->n, job->relu);
+            end_row_f64((double *)c, (const double *)bias, step, job->n, job->relu);
         else
-            end_row_f32((float *)c, (const float *)job->bias, job->n, job->relu);
+            end_row_f32((float *)c, (const float *)bias, step, job->n, job->relu);
     }
 }

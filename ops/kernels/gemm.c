@@ -102,7 +102,7 @@ static gemm_job take_piece(const gemm_job *job, grid g, int64_t i)
     piece.a += row * job->a_row;
     piece.b += column * job->b_col;
     piece.c += row * job->c_row + column * size;
-    if (piece.bias) piece.bias += column * job->bias_col;
+    if (piece.bias) piece.bias += row * job->bias_row + column * job->bias_col;
     return piece;
 }
 
@@ -167,13 +167,15 @@ static void add_blocks(const gemm_job *job, const char *sums)
                 double sum = *(const double *)from;
                 for (int64_t q = 1; q < blocks; q++)
                     sum += *(const double *)(from + q * job->m * job->n * size);
-                if (job->bias) sum += *(const double *)(job->bias + j * job->bias_col);
+                if (job->bias)
+                    sum += *(const double *)(job->bias + i * job->bias_row + j * job->bias_col);
                 ((double *)c)[j] = job->relu && sum < 0 ? 0 : sum;
             } else {
                 float sum = *(const float *)from;
                 for (int64_t q = 1; q < blocks; q++)
                     sum += *(const float *)(from + q * job->m * job->n * size);
-                if (job->bias) sum += *(const float *)(job->bias + j * job->bias_col);
+                if (job->bias)
+                    sum += *(const float *)(job->bias + i * job->bias_row + j * job->bias_col);
                 ((float *)c)[j] = job->relu && sum < 0 ? 0 : sum;
             }
         }
@@ -372,7 +374,8 @@ static gemm_job make_job(bool wide, int64_t m, int64_t n, int64_t k, const void 
         .b_col = b_col * size,
         .c_row = c_row * size,
         .bias = epilogue ? epilogue->bias : NULL,
-        .bias_col = size,
+        .bias_row = epilogue && epilogue->by_row ? size : 0,
+        .bias_col = epilogue && epilogue->by_row ? 0 : size,
     };
 }
 

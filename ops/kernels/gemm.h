@@ -26,6 +26,7 @@ typedef enum { GEMM_NONE, GEMM_RELU } gemm_activation;
 typedef struct gemm_epilogue {
     const void *bias; /* [n] contiguous, of the product's dtype, or NULL */
     gemm_activation activation;
+    bool by_row; /* the bias is [m], a number for each row */
 } gemm_epilogue;
 
 /*

@@ -129,7 +129,7 @@ static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t
             }
             t.c = job->c + i * job->c_row + (j + done) * size;
             t.lanes = (int)(width - (vecs - 1) * panel / 2);
-            if (t.bias) t.bias = job->bias + (j + done) * job->bias_col;
+            if (t.bias) t.bias = job->bias + i * job->bias_row + (j + done) * job->bias_col;
             if (pack_a && s + 1 < stripes)
                 prefetch_rows(job, job->a + (i + rows) * job->a_row + p * job->a_col, ROWS,
                               done * t.k / columns, min(done + panel, columns) * t.k / columns);
@@ -195,11 +195,14 @@ void ISA_NAME(gemm_runs)(const gemm_runs_job *job)
               .runs = job->runs,
               .a_runs = job->a_runs,
               .b_runs = job->b_runs,
-              .first = !job->add};
+              .first = !job->add,
+              .relu = job->relu,
+              .bias_col = size};
     for (int64_t j = 0; j < job->n; j += panel) {
         int64_t width = min(panel, job->n - j);
         int vecs = width * size > BYTES ? 2 : 1;
         t.b = job->b + j / panel * job->b_panel;
+        t.bias = job->bias ? job->bias + j * size : NULL;
         t.a = job->a;
         if (job->c_col == size) {
             t.lanes = (int)(width - (vecs - 1) * panel / 2);
@@ -245,6 +248,7 @@ static gemm_job turn(const gemm_job *job)
     turned.m = job->n, turned.n = job->m;
     turned.a = job->b, turned.a_row = job->b_col, turned.a_col = job->b_row;
     turned.b = job->a, turned.b_row = job->a_col, turned.b_col = job->a_row;
+    turned.bias_row = job->bias_col, turned.bias_col = job->bias_row;
     return turned;
 }
 
@@ -272,6 +276,7 @@ INLINE void turned_out(const gemm_job *job, const bool wide, int64_t i, int64_t 
             vec turned[PIECE / 4];
             load_turned(wide, line, r * size, turned);
             t.c = job->c + (i + r) * job->c_row;
+            if (t.bias) t.bias = job->bias + (i + r) * job->bias_row;
             UNROLL for (int q = 0; q < each; q++) if (r + q < rows)
                 write_back(&t, wide, turned[q], q, j * size, (int)min(lanes, job->n - j));
         }
@@ -303,7 +308,6 @@ void ISA_NAME(gemm_piece)(const gemm_job *job, char *scratch)
 {
     if (job->k > 0 && job->n == 1 && job->m > 1 && job->c_row == size_of(job->wide)) {
         gemm_job turned = turn(job);
-        turned.bias_col = 0;
         if (ISA_NAME(gemm_row)(&turned, scratch)) return;
     }
     if (job->k > 0 && job->m == 1 && ISA_NAME(gemm_row)(job, scratch)) return;

@@ -17,8 +17,8 @@ typedef struct gemm_job {
     const char *a, *b;
     char *c;
     int64_t a_row, a_col, b_row, b_col, c_row;
-    const char *bias; /* or NULL */
-    int64_t bias_col; /* 0 where all columns share one bias */
+    const char *bias; /* bias(i,j) = bias[i bias_row + j bias_col], one of them 0; or NULL */
+    int64_t bias_row, bias_col;
 } gemm_job;
 
 /* The length of k's blocks, the last one's being what is left: part of what a result's bits are
@@ -42,16 +42,18 @@ ISA_DECLARE(void, gemm_piece, const gemm_job *job, char *scratch);
  * several places, as windows over images do: a_r(i,p) = a[a_runs[r] + i a_row + p a_col], b_r(p,j)
  * = b[b_runs[r] + panel(j) b_panel + p b_row + j in panel], c(i,j) = c[i c_row + j c_col]. All in
  * bytes. B is packed by gemm_pack, or lies as if it were: rows of whole vectors, b_panel = the
- * tile's columns. One sum over all runs and steps in their order. A C whose rows are not contiguous
- * (c_col is not an element's size) cannot be added to.
+ * tile's columns. One sum over all runs and steps in their order; then bias(j), if there is one, is
+ * added, and relu applied. A C whose rows are not contiguous (c_col is not an element's size)
+ * cannot be added to.
  */
 typedef struct gemm_runs_job {
-    bool wide, add;
+    bool wide, add, relu;
     int64_t m, n, k, runs;
     const int64_t *a_runs, *b_runs;
     const char *a, *b;
     char *c;
     int64_t a_row, a_col, b_row, b_panel, c_row, c_col;
+    const char *bias; /* contiguous, and readable up to the end of the last panel */
 } gemm_runs_job;
 ISA_DECLARE(void, gemm_runs, const gemm_runs_job *job);
 

@@ -21,7 +21,7 @@ typedef struct tile {
     bool first; /* the block begins the sum, else C holds what came before */
     bool relu;  /* these two only in the last block */
     const char *bias;
-    int64_t bias_col;
+    int64_t bias_row, bias_col;
 } tile;
 
 /* Begins a block's tiles: what they share, with the last block ending the sums. */
@@ -37,6 +37,7 @@ static inline tile tile_begin(const gemm_job *job, int64_t p, int64_t k)
               .first = p == 0,
               .relu = last && job->relu,
               .bias = last ? job->bias : NULL,
+              .bias_row = job->bias_row,
               .bias_col = job->bias_col};
     return t;
 }
@@ -49,9 +50,10 @@ INLINE void write_back(const tile *t, const bool wide, vec sum, int64_t row, int
     char *c = t->c + row * t->c_row + column;
     if (!t->first) sum = add(wide, part ? load_part(wide, c, lanes) : load(c), sum);
     if (t->bias) {
-        vec shift = !t->bias_col ? spread(wide, t->bias)
-                    : part       ? load_part(wide, t->bias + column, lanes)
-                                 : load(t->bias + column);
+        const char *bias = t->bias + row * t->bias_row;
+        vec shift = !t->bias_col ? spread(wide, bias)
+                    : part       ? load_part(wide, bias + column, lanes)
+                                 : load(bias + column);
         sum = add(wide, sum, shift);
     }
     if (t->relu) sum = relu(wide, sum);

@@ -28,9 +28,12 @@ INLINE void write_sums(const tile *t, const bool wide, const int rows, const int
     if (!t->first)
         UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] =
             add(wide, load(t->c + i / vecs * t->c_row + i % vecs * BYTES), sum[i]);
-    if (t->bias)
+    if (t->bias && t->bias_col)
         UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] =
             add(wide, sum[i], load(t->bias + i % vecs * BYTES));
+    else if (t->bias)
+        UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] =
+            add(wide, sum[i], spread(wide, t->bias + i / vecs * t->bias_row));
     if (t->relu) UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] = relu(wide, sum[i]);
     UNROLL for (int i = 0; i < rows * vecs; i++)
         store(t->c + i / vecs * t->c_row + i % vecs * BYTES, sum[i]);
