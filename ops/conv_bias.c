@@ -52,7 +52,8 @@ static ed_tensor *bias_gradient(const ed_gradient_call *g, bool channels_first, 
     }
     if (relu) dz = CALL_OP(relu_gradient, NULL, dz, g->outputs[0]);
     if (g->needs[2])
-        g->dx[2] = channels_first ? ed_reduce_sum(dz, .axis = ED_AXES(0, 2, 3)) : ops_sum_to(dz, g->shapes[2]);
+        g->dx[2] = channels_first ? ed_reduce_sum(dz, .axis = ED_AXES(0, 2, 3))
+                                  : ops_sum_to(dz, g->shapes[2]);
     return dz;
 }
 

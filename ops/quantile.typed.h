@@ -39,9 +39,11 @@ static void TYPED(quantile_row)(const void *all, int64_t first, int64_t n,
     const NUMBER *x = (const NUMBER *)all + first;
     for (int64_t i = 0; i < n; i++) {
         at[i] = i;
-        if (x[i] == x[i]) continue;
-        *to[0] = *to[1] = first + i; /* NaN */
+#if FLOATING
+        if (!isnan(x[i])) continue;
+        *to[0] = *to[1] = first + i;
         return;
+#endif
     }
     TYPED(quantile_select)(x, at, n, attrs->low);
     int64_t next = attrs->low;
