@@ -67,26 +67,27 @@ static ed_tensor *mask_of(const ed_tensor *t)
                : NULL;
 }
 
-/* Calls the layer with example k, without .training: it draws nothing and keeps no statistics. The
- * caller ends *sub by layer_call_end. */
-static bool call_example(ed_layer *layer, const ed_layer_call *call, ed_tensor *const *masks, int k,
-                         ed_layer_call *sub)
+/* A call with symbols, and those with the examples, which are to be ended by layer_call_end. */
+typedef struct layer_calls {
+    ed_layer *layer;
+    const ed_layer_call *call;
+    ed_tensor **masks;
+    ed_layer_call sub[2];
+} layer_calls;
+
+/* Calls the layer with example k, without .training: it draws nothing and keeps no statistics. */
+static bool call_example(void *user, int k)
 {
-    const size_t n = (size_t)call->n_inputs;
+    layer_calls *l = user;
+    const size_t n = (size_t)l->call->n_inputs;
     ed_tensor **examples = ed_scope_alloc(2 * n * sizeof *examples);
     if (!examples) return false;
     for (size_t i = 0; i < n; i++) {
-        examples[i] = symbol_example(call->inputs[i], k);
-        examples[n + i] = symbol_example(masks[i], k);
+        examples[i] = symbol_example(l->call->inputs[i], k);
+        examples[n + i] = symbol_example(l->masks[i], k);
     }
-    *sub = (ed_layer_call){.n_inputs = call->n_inputs, .inputs = examples, .masks = examples + n};
-    const symbol_trace outer = symbol_trace_begin();
-    const bool ok = layer_call(layer, sub);
-    symbol_trace_end(outer);
-    if (!ok && k)
-        error_append(" (the sizes of a model's input that are open, -1, can't be used as if they "
-                     "were known)");
-    return ok;
+    l->sub[k] = (ed_layer_call){.n_inputs = (int)n, .inputs = examples, .masks = examples + n};
+    return layer_call(l->layer, &l->sub[k]);
 }
 
 static bool note_outputs(symbol_node *node, const ed_layer_call sub[2])
@@ -114,29 +115,27 @@ static bool return_symbols(ed_layer_call *call, symbol_node *node)
     return true;
 }
 
-static bool call_examples(ed_layer *layer, ed_layer_call *call, ed_layer_call sub[2])
+static bool call_examples(layer_calls *l, ed_layer_call *call)
 {
     const size_t n = (size_t)call->n_inputs;
-    ed_tensor **masks = ed_scope_alloc(n * sizeof *masks);
-    if (!masks) return false;
+    if (!(l->masks = ed_scope_alloc(n * sizeof *l->masks))) return false;
     for (size_t i = 0; i < n; i++)
-        masks[i] = call->masks[i] ? call->masks[i] : mask_of(call->inputs[i]);
-    for (int k = 0; k < 2; k++)
-        if (!call_example(layer, call, masks, k, sub + k)) return false;
+        l->masks[i] = call->masks[i] ? call->masks[i] : mask_of(call->inputs[i]);
+    if (!symbol_try(call_example, l)) return false;
     symbol_node *node =
-        scope_give(symbol_node_new(call->n_inputs, call->inputs, call->masks, sub[0].n_outputs));
+        scope_give(symbol_node_new(call->n_inputs, call->inputs, call->masks, l->sub[0].n_outputs));
     if (!node) return false;
-    node->layer = ed_retain(layer);
+    node->layer = ed_retain(l->layer);
     node->training = call->training;
-    return note_outputs(node, sub) && return_symbols(call, node);
+    return note_outputs(node, l->sub) && return_symbols(call, node);
 }
 
 bool layer_call_symbols(ed_layer *layer, ed_layer_call *call)
 {
     ED_SCOPE;
-    ed_layer_call sub[2] = {{0}};
-    const bool ok = call_examples(layer, call, sub);
-    for (int k = 0; k < 2; k++) layer_call_end(sub + k);
+    layer_calls l = {.layer = layer, .call = call};
+    const bool ok = call_examples(&l, call);
+    for (int k = 0; k < 2; k++) layer_call_end(&l.sub[k]);
     for (int i = 0; ok && i < call->n_outputs; i++) {
         ed_keep(call->outputs[i]);
         if (call->output_masks[i]) ed_keep(call->output_masks[i]);

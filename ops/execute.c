@@ -626,15 +626,22 @@ static bool leave_hollow(ed_call *call)
     bool slices = false;
     const bool linear = !thread_self()->tracing;
     if (call->n_writes && linear)
-        return ed_call_fail(call, ED_UNIMPLEMENTED, "it would write what depends on a cotangent");
+        return ed_call_fail(
+            call, ED_UNIMPLEMENTED,
+            "it would write a value that has no elements: what depends on a slice of "
+            "ed_vectorized_map outside of its call, or on the dy of a gradient "
+            "function");
     for (int i = 0; i < call->n_outputs; i++) {
         ed_tensor *y = call->outputs[i];
         slices |= (y->flags & TENSOR_SLICES) != 0;
         y->flags |= TENSOR_HOLLOW;
         if (linear && !ed_dtype_is_float(y->dtype))
-            return ed_call_fail(call, ED_UNIMPLEMENTED,
-                                "a gradient function calls it that is not linear in dy, or looks "
-                                "at it (tape_looks_at_dy)");
+            return ed_call_fail(
+                call, ED_UNIMPLEMENTED,
+                "an operand has no elements. Either it is kept from a function that "
+                "ed_vectorized_map called, and stands for its slices, or a gradient "
+                "function calls this that is not linear in dy, or looks at it "
+                "(tape_looks_at_dy)");
     }
     return !slices || run_kernel(call);
 }

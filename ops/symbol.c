@@ -104,18 +104,92 @@ void symbol_trace_end(symbol_trace outer)
     self->tracing--;
 }
 
+/* ---- What goes wrong ------------------------------------------------------------------------- */
+
+static size_t digits(const char *s)
+{
+    return strspn(s, "0123456789");
+}
+
+/* Puts "?" for the numbers in which the texts differ; false if they differ in more than that. */
+static bool put_open(char *s, const char *other)
+{
+    char *to = s;
+    while (*s) {
+        const size_t n = digits(s), m = digits(other);
+        if (!n != !m || (!n && *s != *other)) return false;
+        if (n && (n != m || memcmp(s, other, n) != 0)) {
+            *to++ = '?';
+            s += n;
+        } else
+            for (size_t i = n ? n : 1; i > 0; i--) *to++ = *s++;
+        other += n ? m : 1;
+    }
+    *to = 0;
+    return !*other;
+}
+
+/* Whether f goes well with the example; its error is moved to *error. */
+static bool try_example(bool (*f)(void *, int), void *user, int k, error_saved *error)
+{
+    error_saved before;
+    error_save(&before);
+    error_quiet(true);
+    const symbol_trace outer = symbol_trace_begin();
+    const bool ok = f(user, k);
+    symbol_trace_end(outer);
+    error_quiet(false);
+    error_save(error);
+    error_restore(&before, true);
+    return ok && !error->code;
+}
+
+/* Fails with the error of one example, whose sizes it may have, or that of both. */
+static void fail_with(const error_saved *error, int k, const char *other)
+{
+    char sentence[ERROR_MESSAGE_SIZE];
+    strcpy(sentence, error->message + error->sentence);
+    if (other && put_open(sentence, other)) {
+        ed_fail(error->code, "%s", sentence);
+        return;
+    }
+    ed_fail(error->code,
+            "%s (%d and %d stand here for sizes that are open, -1, and can't be used as if they "
+            "were known)",
+            error->message + error->sentence, k ? SYMBOL_OTHER_BATCH : SYMBOL_BATCH,
+            k ? SYMBOL_OTHER_SIZE : SYMBOL_SIZE);
+}
+
+bool symbol_try(bool (*f)(void *user, int example), void *user)
+{
+    error_saved errors[2];
+    const bool first = try_example(f, user, 0, &errors[0]);
+    if (!first && errors[0].code == ED_OUT_OF_MEMORY)
+        return ed_fail(ED_OUT_OF_MEMORY, "%s", errors[0].message + errors[0].sentence), false;
+    const bool second = try_example(f, user, 1, &errors[1]);
+    if (first && second) return true;
+    const bool both = !first && !second;
+    fail_with(&errors[first], first, both ? errors[1].message + errors[1].sentence : NULL);
+    return false;
+}
+
 /* ---- Calls of ops ---------------------------------------------------------------------------- */
 
+typedef struct op_calls {
+    const ed_call *call;
+    const ed_list *results[2];
+} op_calls;
+
 /* What the op makes of example k; the scope has it. */
-static ed_list *run_example(const ed_call *call, int k)
+static bool run_example(void *user, int k)
 {
+    op_calls *o = user;
+    const ed_call *call = o->call;
     ed_tensor **operands = ed_scope_alloc((size_t)call->n_inputs * sizeof *operands);
-    if (!operands) return NULL;
+    if (!operands) return false;
     for (int i = 0; i < call->n_inputs; i++) operands[i] = symbol_example(call->operands[i], k);
-    const symbol_trace outer = symbol_trace_begin();
-    ed_list *results = ed_execute_list(call->op, operands, call->n_inputs, call->attrs);
-    symbol_trace_end(outer);
-    return results;
+    o->results[k] = ed_execute_list(call->op, operands, call->n_inputs, call->attrs);
+    return o->results[k];
 }
 
 /* The node of the call, for the caller, from the results of both examples. */
@@ -149,12 +223,11 @@ bool symbol_execute(ed_call *call)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "it changes a variable, so it can't be part of a model's description; "
                             "a layer of one's own can");
-    const ed_list *results[2] = {NULL};
-    for (int k = 0; k < 2; k++)
-        if (!(results[k] = run_example(call, k))) return false;
-    if (results[0]->size != results[1]->size)
+    op_calls o = {.call = call};
+    if (!symbol_try(run_example, &o)) return false;
+    if (o.results[0]->size != o.results[1]->size)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "the number of its results depends on a size that is open");
-    symbol_node *node = scope_give(node_of_call(call, results));
+    symbol_node *node = scope_give(node_of_call(call, o.results));
     return node && put_symbols(call, node);
 }

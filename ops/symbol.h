@@ -77,6 +77,13 @@ typedef struct symbol_trace {
 symbol_trace symbol_trace_begin(void);
 void symbol_trace_end(symbol_trace outer);
 
+/*
+ * Calls f with 0 and with 1, as a trace: it does with that example what is done with the symbols.
+ * Whether both went well. If not, the error is told only now, in the words of both: where they have
+ * different numbers, made of sizes that are open, it has "?".
+ */
+bool symbol_try(bool (*f)(void *user, int example), void *user);
+
 /* A call of an op that has symbols among its operands: the outputs become symbols. false, with an
  * error, for an op that writes, or whose outputs' number, dtype or rank depends on an open size. */
 bool symbol_execute(ed_call *call);

@@ -382,7 +382,8 @@ const ed_tensor *tensor_elements(const ed_tensor *t)
     thread_self()->unread++;
     return ed_fail(ED_FAILED_PRECONDITION,
                    "the tensor %s has no elements yet: it stands for a value in a model that is "
-                   "being described, or in a layer that is built without data",
+                   "being described, in a layer that is built without data, or for the slices "
+                   "in a function that ed_vectorized_map called",
                    text_of_tensor(read).s);
 }
 

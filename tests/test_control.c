@@ -421,6 +421,28 @@ static int set_up(void **state)
     return !grow_tables();
 }
 
+/* What a function keeps of a map's slices. */
+static ed_tensor *kept;
+
+static ed_list *keeps_slice(ed_list *inputs, void *user)
+{
+    (void)user;
+    kept = ed_retain(ed_list_get(inputs, 0));
+    return ed_list_of(ed_exp(kept));
+}
+
+static void slices_kept_after_their_map(void)
+{
+    assert_non_null(ed_vectorized_map(keeps_slice, ed_list_of(ed_ones(ED_SHAPE(3, 2))), NULL));
+    scope_give(kept);
+    assert_fails(ed_data(kept), ED_FAILED_PRECONDITION,
+                 "for the slices in a function that ed_vectorized_map called");
+    assert_fails(ed_assign(ed_variable(ed_zeros(ED_SHAPE(2))), kept), ED_UNIMPLEMENTED,
+                 "depends on a slice of ed_vectorized_map outside of its call");
+    assert_fails(ed_greater(kept, 0.0), ED_UNIMPLEMENTED,
+                 "kept from a function that ed_vectorized_map called");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +452,7 @@ int main(void)
         TEST(attempts_are_silent),
         TEST(functions_that_are_left),
         TEST(looks_are_noticed),
+        TEST(slices_kept_after_their_map),
         TEST(maps_that_fail),
         TEST(folds),
         TEST(memory),

@@ -170,8 +170,8 @@ static void hollow_tensors(void)
     assert_true(y->flags & TENSOR_HOLLOW && row->flags & TENSOR_HOLLOW);
     assert_int_equal(ed_size(y), 3);
     assert_int_equal(heard, 2); /* of ed_ones */
-    assert_fails(ed_equal(u, u), ED_UNIMPLEMENTED, "equal: a gradient function calls it that is");
-    assert_fails(ed_assign(v, u), ED_UNIMPLEMENTED, "it would write what depends on a cotangent");
+    assert_fails(ed_equal(u, u), ED_UNIMPLEMENTED, "equal: an operand has no elements");
+    assert_fails(ed_assign(v, u), ED_UNIMPLEMENTED, "it would write a value that has no elements");
     assert_false(ed_mul(v, v)->flags & TENSOR_HOLLOW);
     ed_unlisten(&listener);
 }
@@ -260,14 +260,13 @@ static void own_functions(void)
     assert_values(ed_jvp(square_of_first, xs, ts, NULL, &y), 4, 60);
     assert_values(y, 4, 9);
     assert_values(ed_jvp(square_of_first, xs, ts, "constant", NULL), 0);
-    y = x;
     assert_fails(ed_jvp(square_of_first, xs, ts, "null", &y), ED_INVALID_ARGUMENT,
                  "jvp: the function returned NULL without an error");
     assert_fails(ed_jvp(square_of_first, xs, ts, "error", &y), ED_OUT_OF_RANGE, "own words");
     assert_fails(ed_jvp(square_of_first, xs, ts, "scope", &y), ED_FAILED_PRECONDITION,
                  "scope_close: the scope is from before");
     assert_fails(ed_jvp(square_of_first, xs, ts, "integer", &y), ED_INVALID_ARGUMENT, "float");
-    assert_ptr_equal(x, y);
+    assert_null(y);
     assert_fails(ed_jvp(NULL, xs, ts, NULL, NULL), ED_INVALID_ARGUMENT, "f is NULL");
     assert_null(thread_self()->listeners);
 }

@@ -277,6 +277,15 @@ static void refuses(void **state)
     assert_fails(ed_write_npy("never.npy", x), ED_FAILED_PRECONDITION, "no elements yet");
     assert_fails(ed_dataset_from_tensors(x, x), ED_FAILED_PRECONDITION, "no elements yet");
     assert_fails(ed_model_predict(ed_layer_dense(2), x), ED_FAILED_PRECONDITION, "no elements yet");
+    /* sizes that nobody gave are not told */
+    assert_fails(ed_add(x, ed_ones(ED_SHAPE(9))), ED_INVALID_ARGUMENT, "shapes [?, 8] and [9]");
+    assert_fails(ed_matmul(x, ed_ones(ED_SHAPE(7, 2))), ED_INVALID_ARGUMENT, "a is [?, 8], b");
+    assert_fails(ed_forward(ed_layer_conv2d(4, ED_INTS(3)), x), ED_INVALID_ARGUMENT,
+                 "float32[?, 8]");
+    assert_fails(
+        ed_forward(ed_layer_sequential("s", ed_layer_dense(6), ed_layer_conv2d(4, ED_INTS(3))), x),
+        ED_INVALID_ARGUMENT, "float32[?, 6]");
+    assert_fails(ed_reshape(x, ED_SHAPE(3, 5)), ED_INVALID_ARGUMENT, "?");
     /* a size that was taken for granted */
     assert_fails(ed_add(x, ed_ones(ED_SHAPE(13, 8))), ED_INVALID_ARGUMENT, "19");
     assert_fails(ed_forward(ed_layer_dense(2), ed_reshape(x, ED_SHAPE(1, -1))), ED_INVALID_ARGUMENT,

@@ -61,6 +61,16 @@ do
         turns = turns + 1
         assert(model:evaluate(set).loss > 0)
     end
+    check.equal(turns, 2)
+end
+
+-- A loop over a dataset goes on after it was evaluated.
+do
+    local model, turns = classifier(), 0
+    for _ in set:batches() do
+        turns = turns + 1
+        assert(model:evaluate(set).loss > 0)
+    end
     check.equal(turns, #set)
 end
 h = classifier():fit(x, y, {epochs = 3, initial_epoch = 1, validation_data = {x, y}, validation_freq = 3})
