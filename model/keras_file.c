@@ -142,12 +142,11 @@ static char *read_member(const package *p, const char *name, int64_t most, size_
     return NULL;
 }
 
-static h5_file *open_weights(const package *p)
+static h5_file *open_weights(const package *p, size_t *size)
 {
-    size_t size;
-    char *bytes = read_member(p, weights_name, INT64_MAX - 1, &size);
+    char *bytes = read_member(p, weights_name, INT64_MAX - 1, size);
     char *name = bytes ? io_text("load_model: %s: %s", p->file.path, weights_name) : NULL;
-    h5_file *file = name ? h5_open(name, bytes, size) : NULL;
+    h5_file *file = name ? h5_open(name, bytes, *size) : NULL;
     memory_free(bytes);
     memory_free(name);
     return file;
@@ -161,19 +160,15 @@ static bool takes_integers(const ed_layer *layer)
     return keras_class_of(&layer->class->kind, name) && keras_takes_integers(name);
 }
 
-/* Sizes that are open are some size for the building; what has them open computes with any. */
+/* Nothing is computed, whatever sizes the file says. */
 static bool build(ed_layer *model, const keras_input *input)
 {
     if (!input->given || model->built) return true;
-    int64_t sizes[ED_MAX_RANK];
-    int open = 0;
-    for (int i = 1; i < input->rank; i++) open += input->shape[i] < 0;
-    for (int i = 0; i < input->rank; i++)
-        sizes[i] = input->shape[i] >= 0 ? input->shape[i] : !i ? 1 : open < 3 ? 64 : 16;
     const bool cast = ed_dtype_is_float(input->dtype) && takes_integers(model);
-    ed_tensor *x =
-        ed_zeros(((ed_ints){sizes, input->rank}), .dtype = cast ? ED_INT32 : input->dtype);
-    if (!x || !ed_forward(model, ed_list_of(x)) || !ed_layer_reset_states(model)) return false;
+    const ed_ints shape = {input->shape, input->rank};
+    if (!ed_layer_build(model, shape, .dtype = cast ? ED_INT32 : input->dtype) ||
+        !ed_layer_reset_states(model))
+        return false;
     memcpy(model->input_shape, input->shape, sizeof input->shape);
     return true;
 }
@@ -190,14 +185,29 @@ static ed_layer *assemble(const package *p, const h5_file *weights, const json_n
     return !model->optimizer || keras_read_optimizer(weights, p->file.path, model) ? model : NULL;
 }
 
+/* Weights are made before their values are read. A few lines of configuration could ask for any
+ * number of them; but the values lie in the file as they are, so their bytes bound those of the
+ * weights. There is room besides for what is no value of the file, as a layer's states. */
+static ed_layer *assemble_within(const package *p, const h5_file *weights, const json_node *config,
+                                 bool compile, size_t weights_size)
+{
+    enum { OTHERS = 64 << 20 };
+    int64_t *room = &thread_self()->weight_room;
+    const int64_t outer = *room;
+    *room = OTHERS + 4 * (int64_t)weights_size;
+    ed_layer *model = assemble(p, weights, config, compile);
+    *room = outer;
+    return model;
+}
+
 static ed_layer *load_package(const package *p, bool compile)
 {
-    size_t size;
+    size_t size, weights_size;
     char *bytes = read_member(p, config_name, MOST_CONFIG, &size);
     if (!bytes) return NULL;
-    h5_file *weights = open_weights(p);
+    h5_file *weights = open_weights(p, &weights_size);
     const json_node *config = weights ? json_parse("load_model: config.json", bytes, size) : NULL;
-    ed_layer *model = config ? assemble(p, weights, config, compile) : NULL;
+    ed_layer *model = config ? assemble_within(p, weights, config, compile, weights_size) : NULL;
     h5_close(weights);
     memory_free(bytes);
     return model;

@@ -181,8 +181,8 @@ static ed_list *get_item(reader *r, const json_node *config, const json_node *ca
     return ed_list_of(ed_strided_slice_of(x, all, n));
 }
 
-const keras_op_form keras_index = {squeezes_slice, put_nothing, put_indices, get_item};
-const keras_op_form keras_get_item = {NULL, put_nothing, put_ranges, get_item};
+const keras_op_form keras_index = {squeezes_slice, put_nothing, put_indices, get_item, 2};
+const keras_op_form keras_get_item = {NULL, put_nothing, put_ranges, get_item, 2};
 
 /* ---- split_sizes: Keras has the positions between the parts ---------------------------------- */
 
@@ -230,8 +230,13 @@ static ed_list *split(reader *r, const json_node *config, const json_node *call,
     return ed_split_sizes(x, ((ed_ints){sizes, n + 1}), .axis = axis);
 }
 
-const keras_op_form keras_split = {.call = split};
-const keras_op_form keras_split_sizes = {.put_config = put_positions, .call = split};
+#define SPLIT_KEYS                                                                                 \
+    {                                                                                              \
+        "indices_or_sections", "axis"                                                              \
+    }
+const keras_op_form keras_split = {.call = split, .keys = SPLIT_KEYS};
+const keras_op_form keras_split_sizes = {
+    .put_config = put_positions, .call = split, .keys = SPLIT_KEYS};
 
 /* ---- pad ------------------------------------------------------------------------------------- */
 
@@ -279,6 +284,8 @@ static ed_list *pad(reader *r, const json_node *config, const json_node *call, e
     int64_t sides[2 * ED_MAX_RANK], n, pair[2];
     const json_node *width = widths && widths->type == JSON_ARRAY ? widths->first : NULL;
     const bool one = width && !width->next;
+    if (width && !one && widths->count != x->rank)
+        return keras_refuse(r, "pad_width", "expected a pair for each axis"), NULL;
     for (int i = 0; i < x->rank; i++) {
         if (!take_integers(r, width, "pad_width", pair, 2, &n)) return NULL;
         if (n != 2) return keras_refuse(r, "pad_width", "expected pairs of integers"), NULL;
@@ -290,7 +297,8 @@ static ed_list *pad(reader *r, const json_node *config, const json_node *call, e
                              .mode = mode, .value = value ? value->number : 0));
 }
 
-const keras_op_form keras_pad = {NULL, put_padding, put_padded_value, pad};
+const keras_op_form keras_pad = {NULL, put_padding,           put_padded_value, pad,
+                                 2,    {"pad_width", "mode"}, "constant_values"};
 
 /* ---- repeat ---------------------------------------------------------------------------------- */
 
@@ -329,7 +337,7 @@ static ed_list *repeat(reader *r, const json_node *config, const json_node *call
     return ed_list_of(given ? ed_repeat(x, repeats, .axis = ED_AXES(axis)) : ed_repeat(x, repeats));
 }
 
-const keras_op_form keras_repeat = {NULL, put_repeats, put_nothing, repeat};
+const keras_op_form keras_repeat = {NULL, put_repeats, put_nothing, repeat, 1, {"repeats", "axis"}};
 
 /* ---- argmax, argmin -------------------------------------------------------------------------- */
 
@@ -341,6 +349,8 @@ static ed_list *best(reader *r, const json_node *config, ed_tensor *x,
     const json_node *keeps = json_member(config, "keepdims");
     bool given;
     if (!take_axis(r, config, &o.axis, &given)) return NULL;
+    if (keeps && keeps->type != JSON_BOOL)
+        return keras_refuse(r, "keepdims", "expected true or false"), NULL;
     const bool keepdims = keeps && keeps->number != 0;
     if (keepdims && !given) return keras_lacks(r, "keepdims", "expected an axis"), NULL;
     if (!given) x = ed_reshape(x, ED_SHAPE(-1));
@@ -360,8 +370,8 @@ static ed_list *argmin(reader *r, const json_node *config, const json_node *call
     return best(r, config, x, ed_argmin_with);
 }
 
-const keras_op_form keras_argmax = {.call = argmax};
-const keras_op_form keras_argmin = {.call = argmin};
+const keras_op_form keras_argmax = {.call = argmax, .keys = {"axis", "keepdims"}};
+const keras_op_form keras_argmin = {.call = argmin, .keys = {"axis", "keepdims"}};
 
 /* ---- Constants ------------------------------------------------------------------------------- */
 

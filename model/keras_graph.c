@@ -279,11 +279,14 @@ static bool take_named(const assembly *g, const part *p, const json_node *kwargs
         if (argument && !take_argument(g, p, argument, inputs, n, missing)) return false;
     }
     for (const json_node *k = kwargs ? kwargs->first : NULL; k; k = k->next) {
-        bool known = k->type == JSON_NULL || (k->type == JSON_BOOL && !k->number) ||
-                     (k->type == JSON_BOOL && !strcmp(k->key, "training"));
+        const bool idle = k->type == JSON_NULL || (k->type == JSON_BOOL && !k->number);
+        bool known = !p->op && (idle || (k->type == JSON_BOOL && !strcmp(k->key, "training")));
         for (const char *const *name = tensors; *name && !known; name++)
             known = !strcmp(*name, k->key);
-        if (!known) return keras_lacks(g->r, k->key, "Eddy's layer takes no such argument");
+        if (!known)
+            return keras_lacks(g->r, k->key,
+                               p->op ? "Eddy's op takes no such argument"
+                                     : "Eddy's layer takes no such argument");
     }
     return true;
 }
@@ -302,12 +305,37 @@ static bool name_op(const ed_op *op, const ed_list *outputs, const char *name)
     return !node || node->name || (node->name = text_copy(name));
 }
 
+static bool is_key(const char *const *keys, int n, const char *key)
+{
+    for (int i = 0; i < n; i++)
+        if (keys[i] && !strcmp(keys[i], key)) return true;
+    return false;
+}
+
+/* Whether the configuration and the call have nothing but what the form reads. */
+static bool check_form(const assembly *g, const part *p)
+{
+    const keras_op_form *form = p->from->form;
+    const json_node *config = json_member(p->node, "config"), *args = json_member(p->next, "args"),
+                    *kwargs = json_member(p->next, "kwargs");
+    for (const json_node *n = config ? config->first : NULL; n; n = n->next)
+        if (!n->key || (!is_key(form->keys, 3, n->key) &&
+                        !keras_read_setting(g->r, NULL, p->op->name, n, NULL)))
+            return n->key ? false : keras_refuse(g->r, "config", "expected an object");
+    for (const json_node *n = kwargs ? kwargs->first : NULL; n; n = n->next)
+        if (!is_key(&form->kwarg, 1, n->key))
+            return keras_lacks(g->r, n->key, "Eddy's op takes no such argument");
+    return args->count <= (form->most_args ? form->most_args : 1) ||
+           keras_lacks(g->r, "inbound_nodes", "the op has more arguments than Eddy's takes");
+}
+
 /* The call of an op that has another form, of which the first argument alone is a tensor. */
 static ed_list *call_form(const assembly *g, const part *p, part **missing)
 {
     ed_tensor *x;
     int n = 0;
     const json_node *args = json_member(p->next, "args");
+    if (!check_form(g, p)) return NULL;
     if (!args->first) return keras_refuse(g->r, "inbound_nodes", "expected a tensor"), NULL;
     if (!take_argument(g, p, args->first, &x, &n, missing)) return NULL;
     if (n != 1) return keras_refuse(g->r, "inbound_nodes", "expected a tensor"), NULL;

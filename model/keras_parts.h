@@ -97,6 +97,9 @@ typedef struct keras_op_form {
     bool (*put_config)(writer *w, const symbol_node *node); /* NULL: the attributes */
     bool (*put_args)(writer *w, const symbol_node *node);   /* behind x; NULL: the operands */
     ed_list *(*call)(reader *r, const json_node *config, const json_node *call, ed_tensor *x);
+    int most_args;       /* x included; 0: x alone */
+    const char *keys[3]; /* of the configuration, besides those that say nothing */
+    const char *kwarg;   /* an argument that may come by name; NULL: none */
 } keras_op_form;
 
 extern const keras_op_form keras_get_item, keras_index, keras_split, keras_split_sizes, keras_pad,

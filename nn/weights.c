@@ -62,13 +62,27 @@ static ed_tensor *make_weight(ed_layer *layer, const char *name, ed_ints shape,
     return ed_retain(v);
 }
 
+/* While a file's model is made: whether the file can have the values of one more weight. */
+static bool take_room(const ed_layer *layer, const char *name, ed_ints shape, ed_dtype dtype)
+{
+    int64_t *room = &thread_self()->weight_room, bytes = (int64_t)dtype_size(dtype);
+    if (!*room) return true;
+    bool fits = true;
+    for (int64_t i = 0; fits && i < shape.count; i++)
+        fits = shape.values[i] >= 0 && !__builtin_mul_overflow(bytes, shape.values[i], &bytes);
+    if (fits && bytes < *room) return *room -= bytes, true;
+    return layer_fail(layer, ED_DATA_LOSS,
+                      "the weight %s would be %s, more than there can be in the file", name,
+                      text_of_ints(shape.values, shape.count).s);
+}
+
 ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints shape,
                                     const ed_weight_options *options)
 {
     if (NULL_GIVEN("layer_add_weight", layer, name)) return NULL;
     if (!(options = CHECKED_OPTIONS("layer_add_weight", ED_WEIGHT_OPTIONS, options))) return NULL;
     if (!check_weight(layer, name)) return NULL;
-    if (!room_for_weight(layer)) return NULL;
+    if (!room_for_weight(layer) || !take_room(layer, name, shape, options->dtype)) return NULL;
     ed_tensor *v = make_weight(layer, name, shape, options);
     if (!v) return NULL;
     layer_drop_lists(layer);

@@ -155,6 +155,7 @@ static void close_to(thread_state *self, uint32_t depth)
 void scope_left(thread_state *self)
 {
     self->barrier = (scope_barrier){0};
+    self->weight_room = 0;
     threads_may_stop(false);
 }
 

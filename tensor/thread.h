@@ -77,6 +77,8 @@ typedef struct thread_state {
     int noting;  /* how deep in functions whose calls are noted: variables must not be written */
     int tracing; /* how deep in calls with hollow tensors whose results become symbols */
 
+    int64_t weight_room; /* bytes that new weights may still take, of a file's model; 0: any */
+
     struct layer_losses *losses; /* what layers add to a loss goes there; NULL: they keep it */
 
     /* No other thread of the process had this number, as it may have had the address; 0 when the

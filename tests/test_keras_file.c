@@ -412,6 +412,8 @@ static void test_configurations(void **unused)
             "\"registered_name\": \"my>Dense\", \"build_config\"", "a program's own class");
     refuses("compiled", "\"units\": 5", "\"units\": 6", "the value of");
     refuses("compiled", "\"units\": 5", "\"units\": -5", "units");
+    refuses("compiled", "\"units\": 5", "\"units\": 50000000",
+            "more than there can be in the file");
     refuses("compiled", "\"units\": 5", "\"units\": \"five\"", "unexpected value \"five\"");
     refuses("compiled", "\"units\": 5", "\"units\": 5, \"twist\": 3", "twist");
     refuses("compiled", "\"renorm\": false", "\"renorm\": true", "renorm");
@@ -445,6 +447,12 @@ static void test_configurations(void **unused)
     refuses("forms", "\"constant_values\": 0.5", "\"constant_values\": \"a\"", "a number");
     refuses("forms", "[[0, 0], [1, 0], [0, 2]]", "[[0, 0], [1, 0]]", "pad_width");
     refuses("forms", "[[0, 0], [1, 0], [0, 2]]", "[[0, 0], [1, 0], [0, 2, 3]]", "pad_width");
+    refuses("forms", "[[0, 0], [1, 0], [0, 2]]", "[[0, 0], [1, 0], [0, 2], [7, 7]]", "pad_width");
+    refuses("forms", "\"keepdims\": true", "\"keepdims\": \"yes\"", "keepdims");
+    refuses("forms", "\"mode\": \"constant\"", "\"mode\": \"constant\", \"twist\": 3", "twist");
+    refuses("forms", "\"constant_values\": 0.5", "\"constant_values\": 0.5, \"twist\": null",
+            "twist");
+    refuses("ops", "\"kwargs\": {}", "\"kwargs\": {\"twist\": 3}", "twist");
     refuses("forms", "\"__ellipsis__\"", "\"__range__\"", "slices");
     refuses("forms", "\"start\": 0, \"stop\": 1", "\"start\": 0.5, \"stop\": 1", "start");
     refuses("forms", "\"repeats\": 2", "\"repeats\": [[2]]", "repeats");
