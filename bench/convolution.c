@@ -54,13 +54,11 @@ static ed_tensor *forward(workload *w)
     const conv *c = w->row;
     const char *format = w->n[NCHW] ? "NCHW" : "NHWC";
     ed_ints strides = ED_INTS(c->stride), dilations = ED_INTS(c->dilation);
-    ed_tensor *y = depthwise(c)
-                       ? ed_depthwise_conv2d(w->x[0], w->x[1], .strides = strides,
-                                             .padding = "SAME", .data_format = format)
-                       : ed_conv2d(w->x[0], w->x[1], .strides = strides, .dilations = dilations,
-                                   .padding = "SAME", .groups = c->groups, .data_format = format);
-    return w->n[NCHW] ? ed_add(y, ed_reshape(w->x[2], ED_SHAPE(-1, 1, 1)))
-                      : ed_bias_add(y, w->x[2]);
+    if (depthwise(c))
+        return ed_depthwise_conv2d_bias(w->x[0], w->x[1], w->x[2], .strides = strides,
+                                        .padding = "SAME", .data_format = format);
+    return ed_conv2d_bias(w->x[0], w->x[1], w->x[2], .strides = strides, .dilations = dilations,
+                          .padding = "SAME", .groups = c->groups, .data_format = format);
 }
 
 /* Element (b, i, j, k) of an image. */

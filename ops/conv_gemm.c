@@ -32,7 +32,10 @@
 #include "tensor/threads.h"
 #include <string.h>
 
-enum { BLOCK_BYTES = 384 * 1024 }; /* of packed kernel used at a time */
+enum {
+    BLOCK_BYTES = 384 * 1024, /* of packed kernel used at a time */
+    FEW_CHANNELS = 16,        /* of an input whose gradient is added up from all taps' products */
+};
 
 /* A plane of results of one image, and where its source and results lie; steps in bytes. */
 typedef struct plane {
@@ -315,6 +318,8 @@ static bool group_gradient_input(conv c)
     const window *w = &c.w;
     if (conv_is_pointwise(w))
         return pointwise(&c, c.y, c.out, c.all_out, c.x, c.in, c.all_in, 1, c.all_out);
+    if (c.in < FEW_CHANNELS && w->extent[0] * w->extent[1] > 1)
+        return conv_gradient_input_folded(c);
     bands p = {.c = &c, .phases = conv_min(w->stride[0], w->image[0])};
     int64_t most = conv_ceil(w->image[0], w->stride[0]);
     p.rows = conv_band_rows(&c, most);

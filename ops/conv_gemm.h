@@ -58,6 +58,9 @@ int64_t conv_grain(const conv *c, int64_t units);
 /* Rows a band has, if images have so many. */
 int64_t conv_band_rows(const conv *c, int64_t rows);
 
+/* The gradient of a group's input of few channels, see conv_fold.c. */
+bool conv_gradient_input_folded(conv c);
+
 /* A window of one cell that visits every cell, without padding. */
 bool conv_is_pointwise(const window *w);
 

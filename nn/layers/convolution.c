@@ -185,6 +185,17 @@ static bool give_result(ed_layer_call *call, const conv *c, ed_tensor *y)
     return ed_layer_return(call, y ? c->activation(y) : NULL);
 }
 
+/* The same where an op has added the bias and applied relu, if that is the activation. */
+static bool give_joined(ed_layer_call *call, const conv *c, ed_tensor *y)
+{
+    return ed_layer_return(call, y && c->activation != ed_relu ? c->activation(y) : y);
+}
+
+static const char *joined_activation(const conv *c)
+{
+    return c->activation == ed_relu ? "relu" : "linear";
+}
+
 /* The options of the ops. */
 #define WINDOWS_OF(c)                                                                              \
     .strides = {(c)->strides, (c)->rank}, .dilations = {(c)->dilations, (c)->rank},                \
@@ -196,6 +207,10 @@ static bool conv_forward(ed_layer *layer, ed_layer_call *call)
     const conv *c = begin_call(layer, call);
     if (!c) return false;
     ed_tensor *x = call->inputs[0], *y;
+    if (c->rank == 2 && c->bias)
+        return give_joined(call, c,
+                           ed_conv2d_bias(x, c->kernel, c->bias, WINDOWS_OF(c), .groups = o->groups,
+                                          .activation = joined_activation(c)));
     if (c->causal)
         y = ed_conv1d(x, c->kernel, WINDOWS_OF(c), .groups = o->groups,
                       .explicit_paddings = {c->explicit_paddings, 2});
@@ -244,6 +259,13 @@ static bool depthwise_forward(ed_layer *layer, ed_layer_call *call)
     o.dilations = (ed_ints){flat ? dilations : c->dilations, 2};
     o.padding = c->padding;
     o.data_format = layer_op_format(c->channels_first, 2);
+    if (!flat && !c->pointwise && c->bias) {
+        const ed_depthwise_conv2d_bias_options *joined =
+            ED_OPTIONS_FROM(ED_DEPTHWISE_CONV2D_OPTIONS, &o, ed_depthwise_conv2d_bias_options,
+                            .activation = joined_activation(c));
+        return give_joined(
+            call, c, ed_depthwise_conv2d_bias_with(call->inputs[0], c->kernel, c->bias, joined));
+    }
     if (!flat)
         return give_result(call, c, by_channel(call->inputs[0], c->kernel, c->pointwise, &o));
     const int height = layer_spatial_axis(c->channels_first);
