@@ -1,12 +1,24 @@
 /*
  * Vector loops of one float type: f of every vector of one operand, of two operands, and of a
- * vector c that stays. A partial vector at the end goes the same way as the others.
+ * vector c that stays.
+ *
+ * A function like tanh is one chain of dependent operations, for which the machine waits most of
+ * the time. So a turn of the loop takes VECTOR_TOGETHER vectors, and the compiler, told to order
+ * what it compiles (-fschedule-insns), mixes their chains. What is left goes one vector at a time;
+ * a partial vector at the end goes the same way as the others.
  */
 
 VECTOR_INLINE void TYPED(vector_loop1)(int64_t n, const NUMBER *from, NUMBER *to,
                                        VECTOR (*f)(VECTOR x, VECTOR c), VECTOR c)
 {
-    for (int64_t i = 0, left = n; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES) {
+    enum { TURN = VECTOR_TOGETHER * VECTOR_LANES };
+    int64_t i = 0;
+    for (; i + TURN <= n; i += TURN) {
+        VECTOR y[VECTOR_TOGETHER];
+        for (int k = 0; k < VECTOR_TOGETHER; k++) y[k] = f(vload(from + i + k * VECTOR_LANES), c);
+        for (int k = 0; k < VECTOR_TOGETHER; k++) vstore(to + i + k * VECTOR_LANES, y[k]);
+    }
+    for (int64_t left = n - i; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES) {
         const VECTOR x = left >= VECTOR_LANES ? vload(from + i) : vload_part(from + i, left);
         const VECTOR y = f(x, c);
         if (left >= VECTOR_LANES)
@@ -25,7 +37,18 @@ VECTOR_INLINE void TYPED(vector_loop2)(int64_t n, const void *const *in, const i
                             TYPED(vset)(*(const NUMBER *)in[1])};
     const NUMBER *from_a = steps[0] ? in[0] : (const NUMBER *)&same[0];
     const NUMBER *from_b = steps[1] ? in[1] : (const NUMBER *)&same[1];
-    for (int64_t left = n; left > 0; left -= VECTOR_LANES) {
+    const int64_t step_a = steps[0] * VECTOR_LANES, step_b = steps[1] * VECTOR_LANES;
+    int64_t left = n;
+    for (; left >= VECTOR_TOGETHER * VECTOR_LANES; left -= VECTOR_TOGETHER * VECTOR_LANES) {
+        VECTOR y[VECTOR_TOGETHER];
+        for (int k = 0; k < VECTOR_TOGETHER; k++)
+            y[k] = f(vload(from_a + k * step_a), vload(from_b + k * step_b), c);
+        for (int k = 0; k < VECTOR_TOGETHER; k++) vstore(to + k * VECTOR_LANES, y[k]);
+        from_a += VECTOR_TOGETHER * step_a;
+        from_b += VECTOR_TOGETHER * step_b;
+        to += VECTOR_TOGETHER * VECTOR_LANES;
+    }
+    for (; left > 0; left -= VECTOR_LANES) {
         const VECTOR a = left >= VECTOR_LANES ? vload(from_a) : vload_part(from_a, left);
         const VECTOR b = left >= VECTOR_LANES ? vload(from_b) : vload_part(from_b, left);
         const VECTOR y = f(a, b, c);
@@ -33,8 +56,8 @@ VECTOR_INLINE void TYPED(vector_loop2)(int64_t n, const void *const *in, const i
             vstore(to, y);
         else
             vstore_part(to, y, left);
-        from_a += steps[0] * VECTOR_LANES;
-        from_b += steps[1] * VECTOR_LANES;
+        from_a += step_a;
+        from_b += step_b;
         to += VECTOR_LANES;
     }
 }

@@ -53,6 +53,14 @@
 
 enum { VECTOR_F32 = VECTOR_BYTES / 4, VECTOR_F64 = VECTOR_BYTES / 8 };
 
+/* Vectors that a loop computes at a time: what the set's registers, 32 or 16, hold of such a chain
+ * of operations. */
+#if defined(VECTOR_AVX512) || defined(VECTOR_NEON)
+enum { VECTOR_TOGETHER = 4 };
+#else
+enum { VECTOR_TOGETHER = 2 };
+#endif
+
 typedef float vf32 __attribute__((vector_size(VECTOR_BYTES)));
 typedef double vf64 __attribute__((vector_size(VECTOR_BYTES)));
 typedef int32_t vi32 __attribute__((vector_size(VECTOR_BYTES)));
