@@ -20,10 +20,12 @@ static inline
                                                             const int digits, const int bits)
 {
     const ITEM *items = s->from;
+    const int64_t end = sort_border(s, piece + 1);
+    const int shift = s->shift;
     int64_t *counts = sort_counts(s, piece, 0);
     memset(counts, 0, ((size_t)digits << bits) * sizeof *counts);
-    for (int64_t i = sort_border(s, piece); i < sort_border(s, piece + 1); i++) {
-        const uint64_t key = SORT_KEY(items[i]) >> s->shift;
+    for (int64_t i = sort_border(s, piece); i < end; i++) {
+        const uint64_t key = SORT_KEY(items[i]) >> shift;
 #pragma GCC unroll 4
         for (int d = 0; d < digits; d++)
             counts[(d << bits) + (int64_t)(key >> d * bits & ((1u << bits) - 1))]++;
@@ -53,7 +55,8 @@ static void TYPED(move_range)(int64_t first, int64_t last, int worker, void *use
         const ITEM *from = s->from;
         ITEM *to = s->to;
         int64_t *places = sort_counts(s, p, s->digit);
-        for (int64_t i = sort_border(s, p); i < sort_border(s, p + 1); i++) {
+        const int64_t end = sort_border(s, p + 1);
+        for (int64_t i = sort_border(s, p); i < end; i++) {
             const ITEM item = from[i];
             to[places[SORT_KEY(item) >> shift & mask]++] = item;
         }
