@@ -8,31 +8,44 @@
 
 /*
  * sort, argsort, top_k. Elements become unsigned keys in their order, which are sorted digit by
- * digit (radix sort), least significant first: stable, and no comparison is made. A long line is
- * counted and moved in pieces by all threads; short lines are shared out among them.
+ * digit (radix sort), least significant first: stable, and no comparison is made. Digits that are
+ * the same everywhere are passed over.
+ *
+ * Short lines are shared out among the threads. Of a long one each thread sorts a share of the
+ * values, so that no two write to the same place: the highest digit in which keys differ is
+ * counted, its values are shared out evenly, and each thread takes what is its own of all items.
  */
 
 enum {
     SORT_FEW = 48,                   /* items that are put in order one by one */
     SORT_NARROW = HARD(64, 1 << 12), /* below so many a digit has 8 bits, else 11 */
     SORT_ALONE = HARD(256, 1 << 16), /* from so many on a line is for all threads */
-    SORT_PIECES = 16,
+    SORT_SHARES = 16,
     SORT_NARROW_BITS = 8,
-    SORT_NARROW_DIGITS = 4, /* counted at once by one thread: all of 32 bits */
+    SORT_NARROW_DIGITS = 4, /* counted at once: all of 32 bits */
     SORT_WIDE_BITS = 11,
     SORT_WIDE_DIGITS = 3,
+    SORT_WIDE_MASK = (1 << SORT_WIDE_BITS) - 1
 };
 
-/* One sort at work: where items come from and go to, by the digits of `bits` bits from `shift` on.
- * The counts of a digit's values become the places of the next item with each: of several pieces,
- * one digit is counted at a time, as the pieces then get other items. */
+/* What one thread sorts of a long line: n items, those of `values` values from the first on, which
+ * come behind `begin` others. */
+typedef struct sort_share {
+    uint64_t differences, first, values;
+    int64_t begin, n;
+} sort_share;
+
+/* Room for a line: its items, twice, and counts for each share; and a long line at work, whose
+ * shares are made by the digit at `shift`. */
 typedef struct sorting {
-    void *items; /* room for the items of a line, twice */
+    void *items;
     int64_t *counts;
-    const void *from;
-    void *to;
+    size_t counted; /* counts that a share has */
+    int most;       /* shares */
     int64_t n;
-    int shift, bits, digits, digit, pieces, most_pieces;
+    void *from, *to;
+    int lowest, shift;
+    sort_share shares[SORT_SHARES];
 } sorting;
 
 typedef struct sort_item_pair {
@@ -55,48 +68,54 @@ typedef struct sort_line {
     void *to;
 } sort_line;
 
-static void sort_begin(sorting *s, int64_t n)
+static int64_t *sort_counts(const sorting *s, int64_t share)
 {
-    s->n = n;
-    s->bits = n < SORT_NARROW ? SORT_NARROW_BITS : SORT_WIDE_BITS;
-    s->pieces = n < SORT_ALONE ? 1 : s->most_pieces;
-    s->digits = s->pieces > 1 ? 1 : n < SORT_NARROW ? SORT_NARROW_DIGITS : SORT_WIDE_DIGITS;
+    return s->counts + share * (int64_t)s->counted;
 }
 
-/* Bytes of the counts of lines of n items. */
-static size_t sort_counts_size(int64_t n, int most_pieces)
+/* Where as many equal parts of a line begin. */
+static int64_t sort_border(const sorting *s, int64_t part)
 {
-    const int tables = most_pieces > SORT_NARROW_DIGITS ? most_pieces : SORT_NARROW_DIGITS;
-    return ((size_t)tables << (n < SORT_NARROW ? SORT_NARROW_BITS : SORT_WIDE_BITS)) *
-           sizeof(int64_t);
+    return s->n / s->most * part + (part < s->n % s->most ? part : s->n % s->most);
 }
 
-static int64_t *sort_counts(const sorting *s, int64_t piece, int digit)
-{
-    return s->counts + ((piece * s->digits + digit) << s->bits);
-}
-
-static int64_t sort_border(const sorting *s, int64_t piece)
-{
-    return s->n / s->pieces * piece + (piece < s->n % s->pieces ? piece : s->n % s->pieces);
-}
-
-/* Makes of a digit's counts the places of the first item of each value; false if all have the same
- * value. */
-static bool sort_places(const sorting *s)
+/* Makes of the counts of a digit's values the places of the first item of each; false if all n have
+ * the same value. */
+static bool sort_places(int64_t *counts, int values, int64_t n)
 {
     int64_t place = 0;
-    for (int value = 0; value < 1 << s->bits; value++) {
-        const int64_t begin = place;
-        for (int p = 0; p < s->pieces; p++) {
-            int64_t *count = sort_counts(s, p, s->digit) + value;
-            const int64_t next = place + *count;
-            *count = place;
-            place = next;
-        }
-        if (place - begin == s->n) return false;
+    for (int value = 0; value < values; value++) {
+        const int64_t count = counts[value];
+        if (count == n) return false;
+        counts[value] = place;
+        place += count;
     }
     return true;
+}
+
+/* The digit ends with the highest bit in which keys differ. */
+static void split_digit(sorting *s)
+{
+    uint64_t differences = 0;
+    for (int p = 0; p < s->most; p++) differences |= s->shares[p].differences;
+    const int bits = differences ? 64 - __builtin_clzll(differences) : 0;
+    s->shift = bits - SORT_WIDE_BITS > s->lowest ? bits - SORT_WIDE_BITS : s->lowest;
+}
+
+/* Each share gets values until it and those before it have their part of the items. */
+static void split_shares(sorting *s)
+{
+    int64_t begin = 0, place = 0;
+    uint64_t value = 0;
+    for (int p = 0; p < s->most; p++) {
+        const uint64_t first = value;
+        for (; value <= SORT_WIDE_MASK && (place < sort_border(s, p + 1) || p + 1 == s->most);
+             value++)
+            for (int i = 0; i < s->most; i++) place += sort_counts(s, i)[value];
+        s->shares[p] = (sort_share){
+            .first = first, .values = value - first, .begin = begin, .n = place - begin};
+        begin = place;
+    }
 }
 
 #define TYPE        u32
@@ -175,9 +194,11 @@ static bool run_lines(sort_lines *all, int64_t items)
     bool ok = all->rooms;
     for (int i = 0; ok && i < workers; i++) {
         sorting *s = &all->rooms[i];
-        s->most_pieces = threads < SORT_PIECES ? threads : SORT_PIECES;
+        s->most = all->lines >= threads ? 1 : threads < SORT_SHARES ? threads : SORT_SHARES;
+        s->counted = items < SORT_NARROW ? SORT_NARROW_DIGITS << SORT_NARROW_BITS
+                                         : SORT_WIDE_DIGITS << SORT_WIDE_BITS;
         s->items = memory_alloc((size_t)items * 2 * item);
-        s->counts = memory_alloc(sort_counts_size(items, s->most_pieces));
+        s->counts = memory_alloc((size_t)s->most * s->counted * sizeof *s->counts);
         ok = s->items && s->counts;
     }
     const bool outer = threads_may_stop(false); /* items that were not moved would be no indices */

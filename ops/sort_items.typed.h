@@ -1,6 +1,6 @@
 /*
  * Stable sorting of items, for one type of item: an unsigned key, or TYPE pair, a key with an
- * index. Least significant digit first; digits that are the same everywhere are passed over.
+ * index. ops/sort.c says how.
  */
 #define ITEM TYPED(sort_item)
 
@@ -14,17 +14,14 @@ static void TYPED(sort_few)(ITEM *items, int64_t n)
     }
 }
 
-/* How often a piece's items have each value of the next digits; both numbers are constants. */
+/* How often each value of each of the next digits is there; both numbers are constants. */
 static inline
-    __attribute__((always_inline)) void TYPED(count_digits)(const sorting *s, int64_t piece,
-                                                            const int digits, const int bits)
+    __attribute__((always_inline)) void TYPED(count_digits)(const ITEM *items, int64_t n, int shift,
+                                                            int64_t *counts, const int digits,
+                                                            const int bits)
 {
-    const ITEM *items = s->from;
-    const int64_t end = sort_border(s, piece + 1);
-    const int shift = s->shift;
-    int64_t *counts = sort_counts(s, piece, 0);
     memset(counts, 0, ((size_t)digits << bits) * sizeof *counts);
-    for (int64_t i = sort_border(s, piece); i < end; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const uint64_t key = SORT_KEY(items[i]) >> shift;
 #pragma GCC unroll 4
         for (int d = 0; d < digits; d++)
@@ -32,59 +29,118 @@ static inline
     }
 }
 
-static void TYPED(count_range)(int64_t first, int64_t last, int worker, void *user)
+static void TYPED(move_items)(const ITEM *from, ITEM *to, int64_t n, int shift, int bits,
+                              int64_t *places)
 {
-    const sorting *s = user;
-    (void)worker;
-    for (int64_t p = first; p < last; p++)
-        if (s->bits == SORT_NARROW_BITS)
-            (s->digits == 1 ? TYPED(count_digits)(s, p, 1, SORT_NARROW_BITS)
-                            : TYPED(count_digits)(s, p, SORT_NARROW_DIGITS, SORT_NARROW_BITS));
-        else
-            (s->digits == 1 ? TYPED(count_digits)(s, p, 1, SORT_WIDE_BITS)
-                            : TYPED(count_digits)(s, p, SORT_WIDE_DIGITS, SORT_WIDE_BITS));
-}
-
-static void TYPED(move_range)(int64_t first, int64_t last, int worker, void *user)
-{
-    const sorting *s = user;
-    const int shift = s->shift + s->digit * s->bits;
-    const uint64_t mask = (1u << s->bits) - 1;
-    (void)worker;
-    for (int64_t p = first; p < last; p++) {
-        const ITEM *from = s->from;
-        ITEM *to = s->to;
-        int64_t *places = sort_counts(s, p, s->digit);
-        const int64_t end = sort_border(s, p + 1);
-        for (int64_t i = sort_border(s, p); i < end; i++) {
-            const ITEM item = from[i];
-            to[places[SORT_KEY(item) >> shift & mask]++] = item;
-        }
+    const uint64_t mask = (1u << bits) - 1;
+    for (int64_t i = 0; i < n; i++) {
+        const ITEM item = from[i];
+        to[places[SORT_KEY(item) >> shift & mask]++] = item;
     }
 }
 
-/* Sorts by the bits from `shift` on; where the items are then, `items` or `room`. */
-static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, int shift)
+/* Sorts by the bits from `shift` on, in one thread; where the items are then, `items` or `room`. */
+static ITEM *TYPED(sort_alone)(int64_t *counts, ITEM *items, ITEM *room, int64_t n, int shift)
 {
+    const bool narrow = n < SORT_NARROW;
+    const int bits = narrow ? SORT_NARROW_BITS : SORT_WIDE_BITS;
+    const int digits = narrow ? SORT_NARROW_DIGITS : SORT_WIDE_DIGITS;
     if (n <= SORT_FEW) {
         TYPED(sort_few)(items, n);
         return items;
     }
-    sort_begin(s, n);
-    for (s->shift = shift; s->shift < SORT_BITS; s->shift += s->digits * s->bits) {
-        s->from = items;
-        threads_run(s->pieces, 1, TYPED(count_range), s);
-        for (s->digit = 0; s->digit < s->digits; s->digit++) {
-            if (!sort_places(s)) continue;
-            s->from = items;
-            s->to = room;
-            threads_run(s->pieces, 1, TYPED(move_range), s);
+    for (; shift < SORT_BITS; shift += digits * bits) {
+        if (narrow)
+            TYPED(count_digits)(items, n, shift, counts, SORT_NARROW_DIGITS, SORT_NARROW_BITS);
+        else
+            TYPED(count_digits)(items, n, shift, counts, SORT_WIDE_DIGITS, SORT_WIDE_BITS);
+        for (int d = 0; d < digits; d++) {
+            int64_t *places = counts + (d << bits);
+            if (!sort_places(places, 1 << bits, n)) continue;
+            TYPED(move_items)(items, room, n, shift + d * bits, bits, places);
             ITEM *other = items;
             items = room;
             room = other;
         }
     }
     return items;
+}
+
+/* ---- By all threads -------------------------------------------------------------------------- */
+
+/* The bits in which keys of a piece differ from the first key. */
+static void TYPED(split_differences)(int64_t first, int64_t last, int worker, void *user)
+{
+    sorting *s = user;
+    const ITEM *items = s->from;
+    (void)worker;
+    for (int64_t p = first; p < last; p++) {
+        const int64_t end = sort_border(s, p + 1);
+        uint64_t bits = 0;
+        for (int64_t i = sort_border(s, p); i < end; i++)
+            bits |= SORT_KEY(items[i]) ^ SORT_KEY(items[0]);
+        s->shares[p].differences = bits;
+    }
+}
+
+static void TYPED(split_count)(int64_t first, int64_t last, int worker, void *user)
+{
+    const sorting *s = user;
+    (void)worker;
+    for (int64_t p = first; p < last; p++) {
+        const int64_t begin = sort_border(s, p), end = sort_border(s, p + 1);
+        TYPED(count_digits)((const ITEM *)s->from + begin, end - begin, s->shift, sort_counts(s, p),
+                            1, SORT_WIDE_BITS);
+    }
+}
+
+/* Each share takes its items of all, in their order. Without branches, which nobody could
+ * foresee; it ends with the last of its items, so that it writes nothing of the next share. */
+static void TYPED(split_take)(int64_t first, int64_t last, int worker, void *user)
+{
+    const sorting *s = user;
+    const ITEM *from = s->from;
+    const int shift = s->shift;
+    (void)worker;
+    for (int64_t p = first; p < last; p++) {
+        const sort_share share = s->shares[p];
+        ITEM *to = (ITEM *)s->to + share.begin, *const end = to + share.n;
+        for (; to < end; from++) {
+            const uint64_t value = SORT_KEY(*from) >> shift & SORT_WIDE_MASK;
+            *to = *from;
+            to += value - share.first < share.values;
+        }
+        from = s->from;
+    }
+}
+
+static void TYPED(split_sort)(int64_t first, int64_t last, int worker, void *user)
+{
+    const sorting *s = user;
+    (void)worker;
+    for (int64_t p = first; p < last; p++) {
+        const sort_share share = s->shares[p];
+        ITEM *items = (ITEM *)s->to + share.begin, *room = (ITEM *)s->from + share.begin;
+        const ITEM *done = TYPED(sort_alone)(sort_counts(s, p), items, room, share.n, s->lowest);
+        if (done != items) memcpy(items, done, (size_t)share.n * sizeof *items);
+    }
+}
+
+/* Sorts by the bits from `shift` on; where the items are then, `items` or `room`. */
+static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, int shift)
+{
+    if (n < SORT_ALONE || s->most == 1) return TYPED(sort_alone)(s->counts, items, room, n, shift);
+    s->n = n;
+    s->from = items;
+    s->to = room;
+    s->lowest = shift;
+    threads_run(s->most, 1, TYPED(split_differences), s);
+    split_digit(s);
+    threads_run(s->most, 1, TYPED(split_count), s);
+    split_shares(s);
+    threads_run(s->most, 1, TYPED(split_take), s);
+    threads_run(s->most, 1, TYPED(split_sort), s);
+    return room;
 }
 
 #undef ITEM
