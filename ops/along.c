@@ -380,6 +380,13 @@ static bool put_plain(const ed_call *call)
 }
 
 /* y = x, y[i, indices[i, j, k], k] = values[i, j, k], here along axis 1 */
+/* Values that broadcast have fewer axes. */
+static ed_list *put_batch(const ed_batch_call *call)
+{
+    const bool alike = call->inputs[2]->rank == call->inputs[0]->rank;
+    return alike ? ed_batch_axes(call) : ed_batch_each(call);
+}
+
 ED_OP(put_along_axis) = {
     .name = "put_along_axis",
     .doc = "x with values at indices along an axis, one for each value",
@@ -389,6 +396,7 @@ ED_OP(put_along_axis) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_ALONG_OPTIONS, ed_along_options),
     .infer = put_infer,
+    .batch = put_batch,
     .kernel = put_kernel,
     .gradient = put_gradient,
     .reference = put_plain,

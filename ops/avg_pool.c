@@ -1,4 +1,5 @@
 /* avg_pool2d, and its gradient, which shares dy among the cells of each window. */
+#include "ops/batch.h"
 #include "ops/ops.h"
 #include "ops/pool.h"
 
@@ -122,6 +123,7 @@ ED_OP(avg_pool2d) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_POOL2D_OPTIONS, ed_pool2d_options),
     .infer = pool_infer,
+    .batch = batch_examples,
     .kernel = avg_pool2d_kernel,
     .gradient = avg_pool2d_gradient,
     .reference = avg_pool2d_reference,
@@ -135,6 +137,7 @@ ED_OP(avg_pool2d_gradient) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     ED_OP_ATTRS(POOL_GRADIENT_ATTRS, pool_gradient_attrs),
     .infer = avg_pool2d_gradient_infer,
+    .batch = batch_examples,
     .kernel = avg_pool2d_gradient_kernel,
     .gradient = avg_pool2d_gradient_gradient,
     .reference = avg_pool2d_gradient_reference,

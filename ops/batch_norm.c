@@ -2,6 +2,7 @@
  * batch_norm, and its gradient as an op of its own: see batch_norm.h.
  */
 #include "ops/batch_norm.h"
+#include "ops/batch.h"
 #include <math.h>
 #include <string.h>
 
@@ -256,6 +257,19 @@ static bool batch_norm_gradient_gradient(const ed_gradient_call *g)
     return true;
 }
 
+/* The calls are channels: of x and, in its gradient, dy along the axis, of the rest along the only
+ * one. */
+static ed_list *batch_norm_calls(const ed_batch_call *call)
+{
+    const ed_batch_norm_options *o = call->attrs;
+    const int axis = tensor_axis(o->axis, call->inputs[0]->rank);
+    const batch_place wide = {axis, 1}, only = {0, 1};
+    const batch_place operands[] = {wide, only, only, only, wide}, outputs[] = {wide, only, only};
+    ed_batch_norm_options of_all = *o;
+    of_all.axis = axis;
+    return batch_along(call, operands, outputs, &of_all);
+}
+
 ED_OP(batch_norm_gradient) = {
     .name = "batch_norm_gradient",
     .doc = "dx, dgamma, dbeta of batch_norm from x, gamma, mean, variance, dy",
@@ -265,6 +279,7 @@ ED_OP(batch_norm_gradient) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     NORM_ATTRS,
     .infer = batch_norm_gradient_infer,
+    .batch = batch_norm_calls,
     .kernel = batch_norm_gradient_kernel,
     .gradient = batch_norm_gradient_gradient,
     .reference = batch_norm_gradient_reference,
@@ -322,6 +337,7 @@ ED_OP(batch_norm) = {
     .flags = ED_OP_CONTIGUOUS,
     NORM_ATTRS,
     .infer = batch_norm_infer,
+    .batch = batch_norm_calls,
     .kernel = batch_norm_kernel,
     .gradient = batch_norm_back_gradient,
     .reference = batch_norm_reference,

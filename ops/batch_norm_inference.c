@@ -105,6 +105,7 @@ ED_OP(channel_scale) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     ED_OP_ATTRS(CHANNEL_AXIS, channel_scale_attrs),
     .infer = channel_scale_infer,
+    .batch = ed_batch_first,
     .kernel = channel_scale_kernel,
     .gradient = channel_scale_gradient,
     .reference = channel_scale_reference,

@@ -72,6 +72,7 @@ ED_OP(bitcast) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(BITCAST_ATTRS, bitcast_attrs),
     .infer = bitcast_infer,
+    .batch = ed_batch_first,
     .kernel = bitcast_kernel,
     .no_gradient = "bits don't change gradually",
     .reference = bitcast_reference,

@@ -299,6 +299,21 @@ static bool conv2d_gradient_kernel_gradient(const ed_gradient_call *g)
     return true;
 }
 
+static ed_list *conv2d_batch(const ed_batch_call *call)
+{
+    return conv_batch_of(call, &(conv_roles){0, 1, -1});
+}
+
+static ed_list *conv2d_gradient_input_batch(const ed_batch_call *call)
+{
+    return conv_batch_of(call, &(conv_roles){-1, 1, 0});
+}
+
+static ed_list *conv2d_gradient_kernel_batch(const ed_batch_call *call)
+{
+    return conv_batch_of(call, &(conv_roles){0, -1, 1});
+}
+
 #define OPTIONS(...) .attrs = ED_ATTRS(ED_CONV2D_OPTIONS, ed_conv2d_options, __VA_ARGS__)
 #define WITH(s, ...)                                                                               \
     .attrs = ED_ATTRS(CONV2D_GRADIENT_ATTRS, conv2d_gradient_attrs, .shape = s, __VA_ARGS__)
@@ -312,6 +327,7 @@ ED_OP(conv2d) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_CONV2D_OPTIONS, ed_conv2d_options),
     .infer = conv_infer,
+    .batch = conv2d_batch,
     .kernel = conv_kernel,
     .gradient = conv2d_gradient,
     SAVES_AB,
@@ -352,6 +368,7 @@ ED_OP(conv2d_gradient_input) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     ED_OP_ATTRS(CONV2D_GRADIENT_ATTRS, conv2d_gradient_attrs),
     .infer = conv2d_gradient_input_infer,
+    .batch = conv2d_gradient_input_batch,
     .kernel = conv2d_gradient_input_kernel,
     .gradient = conv2d_gradient_input_gradient,
     SAVES_AB,
@@ -384,6 +401,7 @@ ED_OP(conv2d_gradient_kernel) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     ED_OP_ATTRS(CONV2D_GRADIENT_ATTRS, conv2d_gradient_attrs),
     .infer = conv2d_gradient_kernel_infer,
+    .batch = conv2d_gradient_kernel_batch,
     .kernel = conv2d_gradient_kernel_kernel,
     .gradient = conv2d_gradient_kernel_gradient,
     SAVES_AB,

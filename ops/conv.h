@@ -7,6 +7,16 @@
 #include "ops/window.h"
 #include "tensor/tensor.h"
 
+/* Which operand each tensor of a convolution is, of the op or of one of its gradients; -1: its
+ * result. */
+typedef struct conv_roles {
+    int x, kernel, y;
+} conv_roles;
+
+/* The batch functions of conv2d and its gradients, and of depthwise_conv2d's. */
+ed_list *conv_batch_of(const ed_batch_call *call, const conv_roles *roles);
+ed_list *depthwise_batch_of(const ed_batch_call *call, const conv_roles *roles);
+
 /* y = act(x * kernel + bias): two of x, kernel and y are given, the third is computed. All are
  * contiguous and not empty, of the same dtype, float32 or float64. */
 typedef struct conv_call {

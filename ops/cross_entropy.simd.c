@@ -307,6 +307,7 @@ static ed_tensor *sum_row(ed_tensor *x)
     ED_OP(symbol) = {.name = #symbol,                                                              \
                      .doc = text,                                                                  \
                      .infer = symbol##_infer,                                                      \
+                     .batch = ed_batch_axes,                                                       \
                      .kernel = symbol##_kernel,                                                    \
                      .gradient = symbol##_gradient,                                                \
                      .reference = plain_##symbol,                                                  \

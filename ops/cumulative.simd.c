@@ -224,6 +224,7 @@ static bool cumulative_reference(const ed_call *call)
                      .flags = ED_OP_CONTIGUOUS,                                                    \
                      ED_OP_ATTRS(ED_CUMULATIVE_OPTIONS, ed_cumulative_options),                    \
                      .infer = cumulative_infer,                                                    \
+                     .batch = ed_batch_axes,                                                       \
                      .kernel = cumulative_kernel,                                                  \
                      .gradient = symbol##_gradient,                                                \
                      .reference = cumulative_reference,                                            \
@@ -401,6 +402,7 @@ static bool cummin_gradient(const ed_gradient_call *g)
                      .flags = ED_OP_CONTIGUOUS,                                                    \
                      ED_OP_ATTRS(ED_CUMMAX_OPTIONS, ed_cummax_options),                            \
                      .infer = cumulative_infer,                                                    \
+                     .batch = ed_batch_axes,                                                       \
                      .kernel = cumulative_kernel,                                                  \
                      .gradient = symbol##_gradient,                                                \
                      .reference = cumulative_reference,                                            \

@@ -3,6 +3,7 @@
  * gradients; depthwise.simd.c computes them, depthwise_planes.simd.c where channels come first.
  * separable_conv2d is a composition.
  */
+#include "ops/conv.h"
 #include "ops/depthwise.h"
 #include "ops/ops.h"
 #include <string.h>
@@ -305,6 +306,21 @@ static bool depthwise_gradient_kernel_gradient(const ed_gradient_call *g)
     return true;
 }
 
+static ed_list *depthwise_batch(const ed_batch_call *call)
+{
+    return depthwise_batch_of(call, &(conv_roles){0, 1, -1});
+}
+
+static ed_list *depthwise_gradient_input_batch(const ed_batch_call *call)
+{
+    return depthwise_batch_of(call, &(conv_roles){-1, 1, 0});
+}
+
+static ed_list *depthwise_gradient_kernel_batch(const ed_batch_call *call)
+{
+    return depthwise_batch_of(call, &(conv_roles){0, -1, 1});
+}
+
 /* ---- Definitions ----------------------------------------------------------------------------- */
 
 #define OPTIONS(...)                                                                               \
@@ -319,6 +335,7 @@ ED_OP(depthwise_conv2d) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_DEPTHWISE_CONV2D_OPTIONS, ed_depthwise_conv2d_options),
     .infer = depthwise_infer,
+    .batch = depthwise_batch,
     .kernel = depthwise_kernel,
     .gradient = depthwise_gradient,
     SAVES_AB,
@@ -342,6 +359,7 @@ ED_OP(depthwise_gradient_input) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     ED_OP_ATTRS(DEPTHWISE_GRADIENT_ATTRS, depthwise_gradient_attrs),
     .infer = depthwise_gradient_input_infer,
+    .batch = depthwise_gradient_input_batch,
     .kernel = depthwise_gradient_input_kernel,
     .gradient = depthwise_gradient_input_gradient,
     SAVES_AB,
@@ -364,6 +382,7 @@ ED_OP(depthwise_gradient_kernel) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     ED_OP_ATTRS(DEPTHWISE_GRADIENT_ATTRS, depthwise_gradient_attrs),
     .infer = depthwise_gradient_kernel_infer,
+    .batch = depthwise_gradient_kernel_batch,
     .kernel = depthwise_gradient_kernel_kernel,
     .gradient = depthwise_gradient_kernel_gradient,
     SAVES_AB,

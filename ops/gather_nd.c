@@ -206,6 +206,15 @@ static bool gather_nd_plain(const ed_call *call)
 
 #define BATCH(n) ED_ATTRS(ED_GATHER_ND_OPTIONS, ed_gather_nd_options, .batch_dims = n)
 
+static ed_list *gather_nd_calls(const ed_batch_call *call)
+{
+    ed_gather_nd_options options = *(const ed_gather_nd_options *)call->attrs;
+    ed_batch_call of_both = *call;
+    options.batch_dims++;
+    of_both.attrs = &options;
+    return ed_batch_axes(&of_both);
+}
+
 ED_OP(gather_nd) = {
     .name = "gather_nd",
     .doc = "the elements or slices of x to which the last axis of indices leads",
@@ -213,6 +222,7 @@ ED_OP(gather_nd) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_GATHER_ND_OPTIONS, ed_gather_nd_options),
     .infer = gather_nd_infer,
+    .batch = gather_nd_calls,
     .kernel = gather_nd_kernel,
     .gradient = gather_nd_gradient,
     .reference = gather_nd_plain,

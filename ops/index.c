@@ -388,6 +388,17 @@ static bool gather_gradient_plain(const ed_call *call)
                         index_product(y->shape, axis + 1, y->rank));
 }
 
+/* Indices that differ: the calls are one more axis that both have. */
+static ed_list *gather_gradient_batch(const ed_batch_call *call)
+{
+    gather_gradient_attrs attrs = *(const gather_gradient_attrs *)call->attrs;
+    ed_batch_call of_both = *call;
+    if (!call->batches[1] && !attrs.batch_dims) return ed_batch_first(call);
+    attrs.batch_dims++;
+    of_both.attrs = &attrs;
+    return ed_batch_axes(&of_both);
+}
+
 ED_OP(gather_gradient) = {
     .name = "gather_gradient",
     .doc = "zeros, to which the slices of x are added at the indices of an axis",
@@ -396,6 +407,7 @@ ED_OP(gather_gradient) = {
     .flags = ED_OP_INTERNAL | ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(GATHER_GRADIENT_ATTRS, gather_gradient_attrs),
     .infer = gather_gradient_infer,
+    .batch = gather_gradient_batch,
     .kernel = gather_gradient_kernel,
     .gradient = gather_gradient_gradient,
     .reference = gather_gradient_plain,

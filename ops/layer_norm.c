@@ -3,6 +3,7 @@
  * seen, and share kernel, gradient (norm_gradient.c) and reference.
  */
 #include "ops/layer_norm.h"
+#include "ops/batch.h"
 #include "ops/ops.h"
 #include <math.h>
 #include <string.h>
@@ -231,9 +232,9 @@ static bool instance_norm_gradient(const ed_gradient_call *g)
 
 /* ---- Definitions ----------------------------------------------------------------------------- */
 
-#define NORM_OP(symbol, text, LIST)                                                                \
+#define NORM_OP(symbol, text, LIST, how)                                                           \
     .name = #symbol, .doc = text, .flags = ED_OP_CONTIGUOUS,                                       \
-    ED_OP_ATTRS(LIST, ed_##symbol##_options), .infer = symbol##_infer,                             \
+    ED_OP_ATTRS(LIST, ed_##symbol##_options), .infer = symbol##_infer, .batch = how,               \
     .kernel = group_norm_kernel, .gradient = symbol##_gradient, .reference = group_norm_reference
 #define X_GAMMA         NORM_FLOAT("x", .saved = true), NORM_FLOAT("gamma", .saved = true, .optional = true)
 #define X_GAMMA_BETA    X_GAMMA, NORM_FLOAT("beta", .optional = true)
@@ -242,7 +243,7 @@ static bool instance_norm_gradient(const ed_gradient_call *g)
 
 ED_OP(layer_norm) = {
     NORM_OP(layer_norm, "y = (x - mean) / sqrt(variance + epsilon) gamma + beta of the last axes",
-            ED_LAYER_NORM_OPTIONS),
+            ED_LAYER_NORM_OPTIONS, ed_batch_first),
     .operands = {X_GAMMA_BETA},
     .samples = ED_SAMPLES(
         {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 5), ED_SAMPLE_IN(-2, 2, 5), ED_SAMPLE_IN(-2, 2, 5)}},
@@ -254,7 +255,7 @@ ED_OP(layer_norm) = {
 
 ED_OP(rms_norm) = {
     NORM_OP(rms_norm, "y = x / sqrt(mean of x^2 + epsilon) gamma of the last axes",
-            ED_RMS_NORM_OPTIONS),
+            ED_RMS_NORM_OPTIONS, ed_batch_first),
     .operands = {X_GAMMA},
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0.5, 2, 4, 5), ED_SAMPLE_IN(-2, 2, 5)}},
                           {.inputs = {ED_SAMPLE_IN(0.5, 2, 2, 3, 4)},
@@ -265,7 +266,7 @@ ED_OP(group_norm) = {
     NORM_OP(group_norm,
             "y = (x - mean) / sqrt(variance + epsilon) gamma + beta of groups of "
             "channels",
-            ED_GROUP_NORM_OPTIONS),
+            ED_GROUP_NORM_OPTIONS, batch_first_examples),
     .operands = {X_GAMMA_BETA},
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 4),
                                       ED_SAMPLE_IN(-2, 2, 4)},
@@ -276,7 +277,7 @@ ED_OP(group_norm) = {
 
 ED_OP(instance_norm) = {
     NORM_OP(instance_norm, "y = (x - mean) / sqrt(variance + epsilon) gamma + beta of each channel",
-            ED_INSTANCE_NORM_OPTIONS),
+            ED_INSTANCE_NORM_OPTIONS, batch_first_examples),
     .operands = {X_GAMMA_BETA},
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 3), ED_SAMPLE_IN(-2, 2, 3),
                                       ED_SAMPLE_IN(-2, 2, 3)}},

@@ -93,6 +93,7 @@ ED_OP(neighbour_sum) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     ED_OP_ATTRS(NEIGHBOUR_SUM_ATTRS, neighbour_sum_attrs),
     .infer = neighbour_sum_infer,
+    .batch = ed_batch_first,
     .kernel = neighbour_sum_kernel,
     .gradient = neighbour_sum_gradient,
     .reference = neighbour_sum_reference,

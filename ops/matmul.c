@@ -501,6 +501,16 @@ static bool relu_gradient_gradient(const ed_gradient_call *g)
     return true;
 }
 
+static ed_list *relu_gradient_batch(const ed_batch_call *call)
+{
+    ed_tensor *dy = call->batches[0] ?: call->inputs[0], *y = call->batches[1] ?: call->inputs[1];
+    ed_tensor *dz = ed_where(ed_greater(y, 0), dy, 0);
+    int64_t rows[ED_MAX_RANK];
+    const int count = call->inputs[0]->rank - 1;
+    for (int i = 0; i < count; i++) rows[i] = i + 1;
+    return ed_list_of(dz, ed_reduce_sum(dz, .axis = {rows, count}));
+}
+
 ED_OP(linear_relu_gradient) = {
     .name = "linear_relu_gradient",
     .doc = "dy where y > 0, else 0, and the sum of its rows",
@@ -508,6 +518,7 @@ ED_OP(linear_relu_gradient) = {
     .results = ED_RESULTS({.name = "dz"}, {.name = "dbias"}),
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     .infer = relu_gradient_infer,
+    .batch = relu_gradient_batch,
     .kernel = relu_gradient_kernel,
     .gradient = relu_gradient_gradient,
     .reference = relu_gradient_reference,

@@ -3,6 +3,7 @@
  * window; it is linear in dy, and its own gradient fetches from those cells again
  * (max_pool2d_gather).
  */
+#include "ops/batch.h"
 #include "ops/ops.h"
 #include "ops/pool.h"
 #include <math.h>
@@ -141,6 +142,7 @@ ED_OP(max_pool2d) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_POOL2D_OPTIONS, ed_pool2d_options),
     .infer = pool_infer,
+    .batch = batch_examples,
     .kernel = max_pool2d_kernel,
     .gradient = max_pool2d_gradient,
     SAVES_X,
@@ -155,6 +157,7 @@ ED_OP(max_pool2d_gradient) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     ED_OP_ATTRS(ED_POOL2D_OPTIONS, ed_pool2d_options),
     .infer = max_pool2d_gradient_infer,
+    .batch = batch_examples,
     .kernel = max_pool2d_gradient_kernel,
     .gradient = max_pool2d_gradient_gradient,
     SAVES_X,
@@ -175,6 +178,7 @@ ED_OP(max_pool2d_gather) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     ED_OP_ATTRS(ED_POOL2D_OPTIONS, ed_pool2d_options),
     .infer = max_pool2d_gather_infer,
+    .batch = batch_examples,
     .kernel = max_pool2d_gather_kernel,
     .gradient = max_pool2d_gather_gradient,
     SAVES_X,

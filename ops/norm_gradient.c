@@ -2,8 +2,10 @@
  * norm_gradient: the gradient of layer_norm, rms_norm, group_norm and instance_norm, an op of its
  * own. It computes the statistics again: they cost less than it takes to keep them.
  */
+#include "ops/batch.h"
 #include "ops/layer_norm.h"
 #include "ops/ops.h"
+#include "ops/shape.h"
 #include <string.h>
 
 #define NORM_GRADIENT_ATTRS(FIELD, T)                                                              \
@@ -165,6 +167,40 @@ static bool norm_gradient_gradient(const ed_gradient_call *g)
 
 #define WITH(...) .attrs = ED_ATTRS(NORM_GRADIENT_ATTRS, norm_gradient_attrs, __VA_ARGS__)
 
+static ed_tensor *as_dims(ed_tensor *x, const int64_t *dims, int count)
+{
+    return x ? ed_reshape(x, (ed_ints){dims, count}) : NULL;
+}
+
+/* The calls are groups: those of x and dy [batch, before, groups, channels, after], and of gamma
+ * along its only axis. */
+static ed_list *norm_gradient_batch(const ed_batch_call *call)
+{
+    static const batch_place groups = {2, 1}, only = {0, 1};
+    const batch_place operands[] = {groups, groups, only}, outputs[] = {groups, only, only};
+    norm_gradient_attrs of_all = *(const norm_gradient_attrs *)call->attrs;
+    int64_t dims[6] = {call->n}, all[5], shape[ED_MAX_RANK + 1];
+    memcpy(dims + 1, of_all.dims.values, sizeof all);
+    memcpy(all, of_all.dims.values, sizeof all);
+    if (__builtin_mul_overflow(all[2], call->n, &all[2])) return ed_batch_each(call);
+    of_all.dims.values = all;
+    ed_tensor *inputs[3] = {NULL}, *batches[3] = {NULL};
+    memcpy(inputs, call->inputs, (size_t)call->n_inputs * sizeof *inputs);
+    memcpy(batches, call->batches, (size_t)call->n_inputs * sizeof *batches);
+    for (int i = 0; i < 2; i++) {
+        batches[i] = as_dims(batches[i], dims, 6);
+        inputs[i] = as_dims(inputs[i], dims + 1, 5);
+        if (!inputs[i] || (call->batches[i] && !batches[i])) return NULL;
+    }
+    ed_batch_call flat = *call;
+    flat.inputs = inputs;
+    flat.batches = batches;
+    ed_list *d = batch_along(&flat, operands, outputs, &of_all);
+    if (!d) return NULL;
+    ed_tensor *dx = ed_reshape(d->items[0], shape_of_batch(call->n, call->inputs[0], shape));
+    return ed_list_of(dx, d->items[1], d->items[2]);
+}
+
 ED_OP(norm_gradient) = {
     .name = "norm_gradient",
     .doc = "dx, dgamma, dbeta of normalization by groups from x, dy, gamma",
@@ -174,6 +210,7 @@ ED_OP(norm_gradient) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     ED_OP_ATTRS(NORM_GRADIENT_ATTRS, norm_gradient_attrs),
     .infer = norm_gradient_infer,
+    .batch = norm_gradient_batch,
     .kernel = norm_gradient_kernel,
     .gradient = norm_gradient_gradient,
     .reference = norm_gradient_reference,

@@ -83,12 +83,21 @@ static bool tile_plain(const ed_call *call)
     return shape_plain(call, tile_source, 0);
 }
 
+static ed_list *tile_batch(const ed_batch_call *call)
+{
+    const ed_ints given = ((const tile_attrs *)call->attrs)->multiples;
+    int64_t multiples[ED_MAX_RANK + 1] = {1};
+    for (int64_t i = 0; i < given.count; i++) multiples[i + 1] = given.values[i];
+    return ed_batch_result(ed_tile(call->batches[0], (ed_ints){multiples, given.count + 1}));
+}
+
 ED_OP(tile) = {
     .name = "tile",
     .doc = "x repeated multiples[i] times along axis i",
     .operands = {{"x", ED_SET_ALL, 'T'}},
     ED_OP_ATTRS(TILE_ATTRS, tile_attrs),
     .infer = tile_infer,
+    .batch = tile_batch,
     .kernel = tile_kernel,
     .gradient = tile_gradient,
     .reference = tile_plain,

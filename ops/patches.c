@@ -1,4 +1,5 @@
 /* extract_patches: the windows of images as channels; its gradient adds them up again. */
+#include "ops/batch.h"
 #include "ops/conv.h"
 #include "tensor/threads.h"
 #include <string.h>
@@ -217,6 +218,7 @@ ED_OP(extract_patches) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_EXTRACT_PATCHES_OPTIONS, ed_extract_patches_options),
     .infer = extract_patches_infer,
+    .batch = batch_examples,
     .kernel = extract_patches_kernel,
     .gradient = extract_patches_gradient,
     .reference = extract_patches_reference,
@@ -236,6 +238,7 @@ ED_OP(patches_gradient) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     ED_OP_ATTRS(PATCHES_GRADIENT_ATTRS, patches_gradient_attrs),
     .infer = patches_gradient_infer,
+    .batch = batch_examples,
     .kernel = patches_gradient_kernel,
     .gradient = patches_gradient_gradient,
     .reference = patches_gradient_reference,

@@ -277,6 +277,7 @@ ED_OP(expm) = {
     .operands = {{"a", ED_SET_FLOAT, 'T', .saved = true}},
     .flags = ED_OP_CONTIGUOUS,
     .infer = expm_infer,
+    .batch = ed_batch_axes,
     .kernel = expm_kernel,
     .gradient = expm_gradient,
     .reference = expm_reference,

@@ -142,6 +142,7 @@ ED_OP(pinv) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_PINV_OPTIONS, ed_pinv_options),
     .infer = pinv_infer,
+    .batch = ed_batch_axes,
     .kernel = pinv_kernel,
     .gradient = pinv_gradient,
     .reference = pinv_reference,

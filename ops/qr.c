@@ -161,6 +161,7 @@ ED_OP(qr) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_QR_OPTIONS, ed_qr_options),
     .infer = qr_infer,
+    .batch = ed_batch_axes,
     .kernel = qr_kernel,
     .gradient = qr_gradient,
     .reference = qr_reference,

@@ -122,6 +122,7 @@ ED_OP(recurrence) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     ED_OP_ATTRS(ED_CUMULATIVE_OPTIONS, ed_cumulative_options),
     .infer = recurrence_infer,
+    .batch = ed_batch_axes,
     .kernel = recurrence_kernel,
     .gradient = recurrence_gradient,
     SAVES_Y,

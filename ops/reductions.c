@@ -377,6 +377,7 @@ static bool plain_best(const ed_call *call, bool smallest)
                      .operands = X(ED_SET_NUMBER),                                                 \
                      ED_OP_ATTRS(ED_ARGMAX_OPTIONS, ed_argmax_options),                            \
                      .infer = best_infer,                                                          \
+                     .batch = ed_batch_axes,                                                       \
                      .kernel = symbol##_kernel,                                                    \
                      .reference = plain_##symbol,                                                  \
                      .no_gradient = "an index does not change gradually",                          \

@@ -256,6 +256,7 @@ ED_OP(reverse_sequence) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_REVERSE_SEQUENCE_OPTIONS, ed_reverse_sequence_options),
     .infer = reverse_sequence_infer,
+    .batch = ed_batch_first,
     .kernel = reverse_sequence_kernel,
     .gradient = reverse_sequence_gradient,
     .reference = reverse_sequence_plain,

@@ -4,6 +4,7 @@
  * gradient; whose gradient is resample again. resize is made of it, of casts, and for nearest of
  * gather.
  */
+#include "ops/batch.h"
 #include "ops/images.h"
 #include "ops/resize_call.h"
 #include <math.h>
@@ -387,6 +388,7 @@ ED_OP(resample) = {
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     ED_OP_ATTRS(RESAMPLE_ATTRS, resample_attrs),
     .infer = resample_infer,
+    .batch = batch_examples,
     .kernel = resample_kernel,
     .gradient = resample_gradient,
     .reference = resample_reference,

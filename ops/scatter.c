@@ -1,3 +1,4 @@
+#include "ops/batch.h"
 #include "ops/index.h"
 #include "ops/shape.h"
 #include "tensor/copy.h"
@@ -287,6 +288,12 @@ static bool tensor_scatter_best_gradient(const ed_gradient_call *g)
                {.inputs = {ED_DISTINCT_IN(-2, 2, 5, 2), ED_SAMPLE_IN(0, 4, 3, 1),                  \
                            ED_SAMPLE_IN(0.75, 0.75)}})
 
+/* One number for all indices has no axes. */
+static ed_list *tensor_scatter_batch(const ed_batch_call *call)
+{
+    return call->inputs[2]->rank ? batch_last(call, 1 | 4) : ed_batch_each(call);
+}
+
 #define TENSOR_SCATTER(symbol, text, set, save, does, ...)                                         \
     ED_OP(symbol) = {.name = #symbol,                                                              \
                      .doc = text,                                                                  \
@@ -296,6 +303,7 @@ static bool tensor_scatter_best_gradient(const ed_gradient_call *g)
                      .results = ED_RESULTS({.name = "y", .saved = save}),                          \
                      .flags = ED_OP_CONTIGUOUS,                                                    \
                      .infer = tensor_scatter_infer,                                                \
+                     .batch = tensor_scatter_batch,                                                \
                      .kernel = tensor_scatter_kernel,                                              \
                      .reference = tensor_scatter_plain,                                            \
                      .samples = ND_SAMPLES,                                                        \
@@ -358,6 +366,11 @@ static bool scatter_nd_gradient(const ed_gradient_call *g)
     ED_ATTRS(SCATTER_ND_ATTRS, scatter_nd_attrs, .shape = ED_SAMPLE_INTS(__VA_ARGS__))
 
 /* y = zeros, to which the updates are added at the indices */
+static ed_list *scatter_nd_batch(const ed_batch_call *call)
+{
+    return call->inputs[1]->rank ? batch_last(call, 2) : ed_batch_each(call);
+}
+
 ED_OP(scatter_nd) = {
     .name = "scatter_nd",
     .doc = "zeros, to which the updates are added at the indices",
@@ -365,6 +378,7 @@ ED_OP(scatter_nd) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(SCATTER_ND_ATTRS, scatter_nd_attrs),
     .infer = scatter_nd_infer,
+    .batch = scatter_nd_batch,
     .kernel = scatter_nd_kernel,
     .gradient = scatter_nd_gradient,
     .reference = scatter_nd_plain,

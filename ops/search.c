@@ -1,6 +1,7 @@
 /*
  * Places among other numbers: in_top_k, searchsorted, bucketize.
  */
+#include "ops/batch.h"
 #include "ops/index.h"
 #include "ops/ops.h"
 #include "tensor/threads.h"
@@ -103,6 +104,7 @@ ED_OP(in_top_k) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(IN_TOP_K_ATTRS, in_top_k_attrs),
     .infer = in_top_k_infer,
+    .batch = batch_examples,
     .kernel = in_top_k_kernel,
     .no_gradient = "its result is a truth",
     .reference = in_top_k_plain,
@@ -183,6 +185,16 @@ static bool searchsorted_plain(const ed_call *call)
 
 #define FROM_RIGHT ED_ATTRS(ED_SEARCHSORTED_OPTIONS, ed_searchsorted_options, .side = "right")
 
+/* One sequence takes any values. */
+static ed_list *searchsorted_batch(const ed_batch_call *call)
+{
+    const ed_tensor *sequence = call->inputs[0], *values = call->inputs[1];
+    if (!call->batches[0] && sequence->rank == 1)
+        return ed_batch_result(
+            ed_searchsorted_with(call->inputs[0], call->batches[1], call->attrs));
+    return sequence->rank == values->rank ? ed_batch_axes(call) : ed_batch_each(call);
+}
+
 ED_OP(searchsorted) = {
     .name = "searchsorted",
     .doc = "where values would go into lines that ascend",
@@ -190,6 +202,7 @@ ED_OP(searchsorted) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_SEARCHSORTED_OPTIONS, ed_searchsorted_options),
     .infer = searchsorted_infer,
+    .batch = searchsorted_batch,
     .kernel = searchsorted_kernel,
     .no_gradient = "its result is an integer",
     .reference = searchsorted_plain,

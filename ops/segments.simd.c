@@ -5,6 +5,7 @@
  *
  * The ops of sorted ids are compositions of the others, as are the means.
  */
+#include "ops/batch.h"
 #include "ops/index.h"
 #include "ops/kernels/isa.h"
 #include "ops/ops.h"
@@ -411,6 +412,11 @@ ed_tensor *segment_slices(ed_tensor *x, ed_tensor *ids)
                {.inputs = {in(-2, 2, 7), ED_SAMPLE_IN(0, 1, 7)}, .attrs = SEGMENTS(3)},            \
                {.inputs = {in(-2, 2, 2, 3, 40), ED_SAMPLE_IN(-1, 3, 2, 3)}, .attrs = SEGMENTS(4)})
 
+static ed_list *segment_batch(const ed_batch_call *call)
+{
+    return batch_last(call, 1);
+}
+
 #define UNSORTED(symbol, what, text, in, ...)                                                      \
     ED_OP(symbol) = {.name = #symbol,                                                              \
                      .doc = text,                                                                  \
@@ -418,6 +424,7 @@ ed_tensor *segment_slices(ed_tensor *x, ed_tensor *ids)
                      .flags = ED_OP_CONTIGUOUS,                                                    \
                      ED_OP_ATTRS(SEGMENT_ATTRS, segment_attrs),                                    \
                      .infer = segment_infer,                                                       \
+                     .batch = segment_batch,                                                       \
                      .kernel = segment_kernel,                                                     \
                      .gradient = symbol##_gradient,                                                \
                      .reference = segment_reference,                                               \

@@ -832,6 +832,7 @@ ED_OP(contiguous) = {
     .doc = "the same values in row-major order without gaps",
     .operands = ANY,
     .infer = contiguous_infer,
+    .batch = ed_batch_first,
     .kernel = pack_kernel,
     .gradient = reshape_gradient,
     .reference = same_elements,

@@ -449,6 +449,7 @@ ED_OP(top_k) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(TOP_K_ATTRS, top_k_attrs),
     .infer = top_k_infer,
+    .batch = ed_batch_axes,
     .kernel = top_k_kernel,
     .gradient = top_k_gradient,
     .reference = top_k_plain,

@@ -78,6 +78,7 @@ ED_OP(add_n) = {
     ONE(ED_SET_NUMBER),
     .flags = ED_OP_VARIADIC | ED_OP_CONTIGUOUS,
     .infer = add_n_infer,
+    .batch = ed_batch_axes,
     .kernel = add_n_kernel,
     .gradient = add_n_gradient,
     .reference = add_n_reference,

@@ -98,6 +98,7 @@ static bool band_plain(const ed_call *call)
                      .flags = ED_OP_CONTIGUOUS,                                                    \
                      ED_OP_ATTRS(LIST, T),                                                         \
                      .infer = band_infer,                                                          \
+                     .batch = ed_batch_axes,                                                       \
                      .kernel = band_kernel,                                                        \
                      .gradient = band_gradient,                                                    \
                      .reference = band_plain,                                                      \

@@ -54,6 +54,7 @@ static ed_tensor *deviations_times(const ed_gradient_call *g, ed_tensor *share)
                      .operands = X(ED_SET_FLOAT),                                                  \
                      ED_OP_ATTRS(ED_VARIANCE_OPTIONS, ed_variance_options),                        \
                      .infer = reduce_infer,                                                        \
+                     .batch = ed_batch_reduction,                                                  \
                      .kernel = symbol##_kernel,                                                    \
                      .gradient = symbol##_gradient,                                                \
                      .reference = plain_##symbol,                                                  \
@@ -165,6 +166,7 @@ ED_OP(moments) = {
     .results = ED_RESULTS({.name = "mean"}, {.name = "variance"}),
     ED_OP_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options),
     .infer = moments_infer,
+    .batch = ed_batch_reduction,
     .kernel = moments_kernel,
     .gradient = moments_gradient,
     .reference = moments_reference,
