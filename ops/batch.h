@@ -22,8 +22,8 @@ typedef struct batch_place {
  * outputs[i]. Of an operand that has a place and does not differ, each call has the same. attrs: of
  * that call. One call after the other if an operand differs that has no place.
  */
-ed_list *batch_along(const ed_batch_call *call, const batch_place *operands, const batch_place *outputs,
-                     const void *attrs);
+ed_list *batch_along(const ed_batch_call *call, const batch_place *operands,
+                     const batch_place *outputs, const void *attrs);
 
 /* A copy of the attributes for n calls: the INTS `shape`, if there are such, with the size of that
  * axis n times as large. NULL on failure. */
