@@ -32,6 +32,69 @@ static void rnn(void **state)
     assert_true(number_after("right sums of numbers of 64 bits: ") > 95);
 }
 
+static void mnist_cnn(void **state)
+{
+    (void)state;
+    EXAMPLE("mnist_cnn", "small");
+    assert_true(number_after("accuracy on 500 other digits: ") > 80);
+    assert_true(number_after("it says ") <= 9);
+}
+
+static void two_heads(void **state)
+{
+    (void)state;
+    EXAMPLE("two_heads", "small");
+    assert_true(number_after("on 1000 other images: ") > 65);
+    assert_true(number_after("strength wrong by ") < 0.1);
+}
+
+static void lstm(void **state)
+{
+    (void)state;
+    EXAMPLE("lstm", "small");
+    assert_true(number_after("accuracy on others: ") > 95);
+    assert_true(number_after("accuracy on longer ones: ") > 80);
+    assert_true(number_after("())(()         balanced with probability ") < 0.5);
+}
+
+static void text_transformer(void **state)
+{
+    (void)state;
+    EXAMPLE("text_transformer", "small");
+    assert_true(number_after("accuracy of the next letter: ") > 90);
+    assert_non_null(strstr(printed, "\nthe sun rose over the hill, and "));
+}
+
+static void vae(void **state)
+{
+    (void)state;
+    EXAMPLE("vae", "vae.png", "small");
+    assert_true(number_after("images that come back: ") < 0.04);
+    assert_true(number_after("of their mean: ") > 0.04);
+    assert_non_null(strstr(printed, "written to vae.png\n"));
+}
+
+static void word2vec(void **state)
+{
+    (void)state;
+    EXAMPLE("word2vec", "400");
+    assert_true(number_after("neighbors of the word's kind: ") > 80);
+}
+
+static void kmeans(void **state)
+{
+    (void)state;
+    EXAMPLE("kmeans", "200");
+    assert_true(number_after("were drawn around: ") < 0.05);
+}
+
+static void physics(void **state)
+{
+    (void)state;
+    EXAMPLE("physics", "300");
+    assert_true(number_after("largest error: ") < 0.2);
+}
+
 static void profile(void **state)
 {
     (void)state;
@@ -126,8 +189,9 @@ static void none_is_forgotten(void **state)
     (void)state;
     assert_string_equal(
         names_in("examples"),
-        "cmake cpp custom_op.c digits.c digits.h fine_tune.c first.c loop.c lua mnist.c "
-        "own_dataset.c profile.c progress.c progress.h rnn.c server.c threads.c");
+        "cmake cpp custom_op.c digits.c digits.h fine_tune.c first.c kmeans.c loop.c lstm.c lua "
+        "mnist.c mnist_cnn.c own_dataset.c physics.c profile.c progress.c progress.h rnn.c "
+        "server.c text_transformer.c threads.c two_heads.c vae.c word2vec.c");
 }
 
 /* ---- The manual ------------------------------------------------------------------------------ */
@@ -150,6 +214,14 @@ int main(void)
         cmocka_unit_test(first),
         cmocka_unit_test(loop),
         cmocka_unit_test(rnn),
+        cmocka_unit_test(mnist_cnn),
+        cmocka_unit_test(two_heads),
+        cmocka_unit_test(lstm),
+        cmocka_unit_test(text_transformer),
+        cmocka_unit_test(vae),
+        cmocka_unit_test(word2vec),
+        cmocka_unit_test(kmeans),
+        cmocka_unit_test(physics),
         cmocka_unit_test(profile),
         cmocka_unit_test(custom_op),
         cmocka_unit_test(own_dataset),
