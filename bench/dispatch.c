@@ -7,7 +7,8 @@
 typedef struct row {
     const char *name;
     ed_tensor *(*run)(workload *w);
-    double want; /* every element of the last result */
+    double want;               /* every element of the last result */
+    void (*make)(workload *w); /* NULL: `make` */
 } row;
 
 /* Calls whose results nobody uses: the last of them is returned. */
@@ -47,6 +48,29 @@ static ed_tensor *sum(workload *w)
 static ed_tensor *product(workload *w)
 {
     REPEAT(ed_matmul(w->x[0], w->x[0]));
+}
+
+/* A layer beside the op that it calls. */
+static ed_tensor *linear(workload *w)
+{
+    REPEAT(ed_linear(w->x[0], w->x[0], w->x[1], NULL));
+}
+
+static ed_tensor *dense(workload *w)
+{
+    REPEAT(ed_forward((ed_layer *)w->more, w->x[0]));
+}
+
+static ed_tensor *linear_recorded(workload *w)
+{
+    ed_watch(ed_tape_begin(), w->x[0]);
+    return linear(w);
+}
+
+static ed_tensor *dense_recorded(workload *w)
+{
+    ed_watch(ed_tape_begin(), w->x[0]);
+    return dense(w);
 }
 
 static ed_tensor *reshape(workload *w)
@@ -113,6 +137,14 @@ static void make(workload *w)
     w->x[0] = ed_ones(shape), w->x[1] = ed_ones(shape), w->x[2] = ed_variable(w->x[0]);
 }
 
+/* x [n, n], a bias [n], and a layer of that size that gives the same. */
+static void make_layer(workload *w)
+{
+    w->x[0] = ed_ones(ED_SHAPE(w->n[0], w->n[0])), w->x[1] = ed_zeros(ED_SHAPE(w->n[0]));
+    w->more = ed_layer_dense(w->n[0], .kernel_initializer = ed_initializer_ones());
+    ed_forward((ed_layer *)w->more, w->x[0]);
+}
+
 static void check(workload *w, ed_tensor *y)
 {
     const row *r = w->row;
@@ -122,7 +154,8 @@ static void check(workload *w, ed_tensor *y)
 
 static void add_row(const row *r, int64_t height, int64_t width)
 {
-    workload w = {BENCH_CALLS, .calls = CALLS, .make = make, .run = r->run, .check = check};
+    workload w = {BENCH_CALLS, .calls = CALLS, .make = r->make ?: make, .run = r->run,
+                  .check = check};
     w.row = r, w.n[0] = height, w.n[1] = width;
     bench_add(w, r->name, (int)height);
 }
@@ -138,9 +171,15 @@ void bench_dispatch(void)
     static const row others[] = {{"sum_%d", sum, 64},        {"exp_%d", exponential, M_E},
                                  {"reshape_%d", reshape, 1}, {"slice_%d", slice, 1},
                                  {"zeros_%d", zeros, 0},     {"item_%d", item, CALLS}};
-    static const row matmul = {"matmul_%d", product, 8};
+    static const row products[] = {
+        {"matmul_%d", product, 8},
+        {"linear_%d", linear, 8, make_layer},
+        {"linear_%d_recorded", linear_recorded, 8, make_layer},
+        {"layer_dense_%d", dense, 8, make_layer},
+        {"layer_dense_%d_recorded", dense_recorded, 8, make_layer},
+    };
     for (int size = 1; size <= 64; size *= 64)
         for (size_t i = 0; i < sizeof by_size / sizeof *by_size; i++) add_row(&by_size[i], size, 0);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) add_row(&others[i], 64, 0);
-    add_row(&matmul, 8, 8);
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) add_row(&products[i], 8, 8);
 }
