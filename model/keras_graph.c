@@ -190,15 +190,15 @@ bool keras_put_graph(writer *w, ed_layer *layer, int depth)
 /* A layer of the list, the calls it waits for, and what those gave. */
 typedef struct part {
     const char *name;
-    const json_node *node; /* of the layer */
-    ed_layer *layer;       /* NULL: an input, or */
-    const keras_op *from;  /* an op of tensors and numbers, */
-    const ed_op *op;       /* which is this one, */
-    void *attrs;           /* with these attributes */
-    const json_node *next; /* of inbound_nodes: the first that has not been called */
-    int64_t n_calls;
-    ed_list **outputs; /* of each call */
-    bool waits;        /* its next call does, for that of another part */
+    const json_node *node;        /* of the layer */
+    ed_layer *layer;              /* NULL: an input, or */
+    const keras_op *from;         /* an op of tensors and numbers, */
+    const ed_op *op;              /* which is this one, */
+    void *attrs;                  /* with these attributes */
+    const json_node *next;        /* of inbound_nodes: the first that has not been called */
+    int64_t n_calls, inner_calls; /* those that one call of the layer takes within it */
+    ed_list **outputs;            /* of each call */
+    bool waits;                   /* its next call does, for that of another part */
 } part;
 
 typedef struct assembly {
@@ -207,7 +207,8 @@ typedef struct assembly {
     int64_t n_parts;
 } assembly;
 
-enum { MOST_PARTS = 20000, MOST_INPUTS = 4096 };
+/* Models within models that each call the next one twice would take for ever. */
+enum { MOST_PARTS = 20000, MOST_INPUTS = 4096, MOST_CALLS = 1 << 16 };
 
 /* Where a tensor comes from; false if the node says nothing such. */
 static bool read_history(const assembly *g, const json_node *node, part **from, int64_t *call,
@@ -338,7 +339,8 @@ static ed_list *call_form(const assembly *g, const part *p, part **missing)
     if (!check_form(g, p)) return NULL;
     if (!args->first) return keras_refuse(g->r, "inbound_nodes", "expected a tensor"), NULL;
     if (!take_argument(g, p, args->first, &x, &n, missing)) return NULL;
-    if (n != 1) return keras_refuse(g->r, "inbound_nodes", "expected a tensor"), NULL;
+    if (n != 1 || !symbol_among(&x, 1))
+        return keras_refuse(g->r, "inbound_nodes", "expected a tensor of the model"), NULL;
     return p->from->form->call(g->r, json_member(p->node, "config"), p->next, x);
 }
 
@@ -353,9 +355,13 @@ static bool make_call(const assembly *g, part *p, part **missing)
     if (!args || args->type != JSON_ARRAY || (kwargs && kwargs->type != JSON_OBJECT))
         return keras_lacks(g->r, "inbound_nodes", "expected args and kwargs, as Keras 3 has them");
     const bool formed = p->op && p->from->form;
+    if ((g->r->calls += p->inner_calls) > MOST_CALLS)
+        return keras_refuse(g->r, "inbound_nodes", "models within models make too many calls");
     if (!formed && (!take_argument(g, p, args, inputs, &n, missing) ||
                     !take_named(g, p, kwargs, inputs, &n, missing)))
         return false;
+    if (p->op && !formed && !symbol_among(inputs, n))
+        return keras_refuse(g->r, "inbound_nodes", "expected a tensor of the model");
     const ed_forward_options how = {.training = training && training->number != 0};
     ed_list *outputs = formed  ? call_form(g, p, missing)
                        : p->op ? ed_execute_list(p->op, inputs, n, p->attrs)
@@ -458,7 +464,12 @@ static bool make_part(const assembly *g, const json_node *layers, const json_nod
     const bool is_op = module && class_name && !strncmp(module, "keras.src.ops.", 14);
     const keras_op *op = is_op ? keras_op_named(class_name, json_member(node, "config")) : NULL;
     if (op) return make_op(g, op, node, p);
-    return (p->layer = keras_make_object(g->r, "layer", node, depth));
+    const int64_t before = g->r->calls;
+    g->r->calls = 0;
+    p->layer = keras_make_object(g->r, "layer", node, depth);
+    p->inner_calls = g->r->calls;
+    g->r->calls = before;
+    return p->layer;
 }
 
 static bool make_parts(assembly *g, const json_node *layers, int depth)

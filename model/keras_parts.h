@@ -45,6 +45,7 @@ typedef struct reader {
     const char *who;
     const char *layer;  /* the name of the innermost one, for errors; NULL: none */
     keras_input *input; /* of the model; NULL: nobody asks */
+    int64_t calls;      /* of layers within what is being made, for each call of that */
 } reader;
 
 /* Fails with the layer, the key (NULL: none) and why, for what is no configuration of Keras':

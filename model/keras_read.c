@@ -395,6 +395,7 @@ static void *make_of_class(reader *r, const char *family, const json_node *node,
 
 void *keras_make_object(reader *r, const char *family, const json_node *node, int depth)
 {
+    r->calls++;
     const char *class_name = json_text_of(node, "class_name");
     const json_node *config = json_member(node, "config");
     if (node->type == JSON_TEXT) return make_by_name(r, family, node->text);
@@ -414,14 +415,14 @@ void *keras_make_object(reader *r, const char *family, const json_node *node, in
 
 void *keras_make(const char *who, const char *family, const json_node *node)
 {
-    reader r = {who, NULL, NULL};
+    reader r = {.who = who};
     return keras_make_object(&r, family, node, 0);
 }
 
 ed_layer *keras_make_model(const char *who, const json_node *node, keras_input *input)
 {
     *input = (keras_input){.dtype = ED_FLOAT32};
-    reader r = {who, NULL, input};
+    reader r = {.who = who, .input = input};
     ed_layer *model = keras_make_object(&r, "layer", node, 0);
     const json_node *built = json_member(json_member(node, "build_config"), "input_shape");
     if (model && !input->given && built && built->type == JSON_ARRAY)

@@ -452,6 +452,8 @@ static void test_configurations(void **unused)
     refuses("forms", "\"mode\": \"constant\"", "\"mode\": \"constant\", \"twist\": 3", "twist");
     refuses("forms", "\"constant_values\": 0.5", "\"constant_values\": 0.5, \"twist\": null",
             "twist");
+    refuses("ops", "\"args\": [{\"class_name\": \"__keras_tensor__\"",
+            "\"args\": [[1, 2], {\"class_name\": \"__keras_tensors__\"", "tensors of the model");
     refuses("ops", "\"kwargs\": {}", "\"kwargs\": {\"twist\": 3}", "twist");
     refuses("forms", "\"__ellipsis__\"", "\"__range__\"", "slices");
     refuses("forms", "\"start\": 0, \"stop\": 1", "\"start\": 0.5, \"stop\": 1", "start");
@@ -462,6 +464,46 @@ static void test_configurations(void **unused)
     refuses("attributes", "\"x_min\": 0.1", "\"x_min\": 0.1, \"x_step\": 2", "no such option");
     refuses("attributes", "\"axis\": -1", "\"axis\": null", "axis: unexpected value null");
     refuses("graph", "\"output_layers\": [[", "\"output_layers\": [7, [", "names no tensor");
+}
+
+/* Models within models, of which each calls the next one twice. */
+static void test_doubling_models(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    enum { LEVELS = 24, ROOM = 1 << 16 };
+    static const char tensor[] =
+        "{\"class_name\": \"__keras_tensor__\", \"config\": {\"keras_history\": [\"%s\", 0, 0]}}",
+                      input[] = "{\"module\": \"keras.layers\", \"class_name\": \"InputLayer\", "
+                                "\"config\": {\"batch_shape\": [null, 4], \"dtype\": \"float32\", "
+                                "\"name\": \"x\"}, \"name\": \"x\", \"inbound_nodes\": []}";
+    char *config = malloc(ROOM), *inner = malloc(ROOM), x[256], y[256];
+    snprintf(x, sizeof x, tensor, "x");
+    snprintf(
+        inner, ROOM,
+        "{\"module\": \"keras.layers\", \"class_name\": \"Activation\", \"config\": {\"name\": "
+        "\"m\", \"activation\": \"relu\"}, \"name\": \"m\", \"inbound_nodes\": "
+        "[{\"args\": [%s], \"kwargs\": {}}]}",
+        x);
+    snprintf(y, sizeof y, tensor, "m");
+    for (int i = 0; i < LEVELS; i++) {
+        snprintf(config, ROOM,
+                 "{\"module\": \"keras\", \"class_name\": \"Functional\", \"config\": {\"name\": "
+                 "\"m\", \"layers\": [%s, %s], \"input_layers\": [[\"x\", 0, 0]], "
+                 "\"output_layers\": [[\"m\", 0, 0]]}, \"name\": \"m\", \"inbound_nodes\": "
+                 "[{\"args\": [%s], \"kwargs\": {}}, {\"args\": [%s], \"kwargs\": {}}]}",
+                 input, inner, x, y);
+        char *swap = config;
+        config = inner;
+        inner = swap;
+    }
+    size_t h5_size;
+    char *h5 = member_of(record("graph", ".keras"), "model.weights.h5", &h5_size);
+    assert_null(load_of(inner, strlen(inner), h5, h5_size));
+    assert_error("too many calls");
+    free(h5);
+    free(inner);
+    free(config);
 }
 
 /* The layers of a file may stand in any order: in this one each stands before the one it needs. */
@@ -629,6 +671,7 @@ int main(void)
         cmocka_unit_test_teardown(test_names, check_end),
         cmocka_unit_test_teardown(test_refused, check_end),
         cmocka_unit_test_teardown(test_configurations, check_end),
+        cmocka_unit_test_teardown(test_doubling_models, check_end),
         cmocka_unit_test_teardown(test_reversed_layers, check_end),
         cmocka_unit_test_teardown(test_deep_configuration, check_end),
         cmocka_unit_test_teardown(test_damaged, check_end),
