@@ -1,4 +1,6 @@
 /* ed_interrupt: ops fail while it holds, and what a program holds is as after the last success. */
+#include "ops/index.h"
+#include "tensor/threads.h"
 #include "eddy.h"
 #include "tests/asserts.h"
 #include <signal.h>
@@ -84,6 +86,84 @@ static void large_ops_end_early_or_whole(void **state)
         ed_set_num_threads(threads);
     }
     assert_true(cancelled > TRIALS / 4);
+}
+
+/* ---- Indices --------------------------------------------------------------------------------- */
+
+/* Every call is interrupted when it has begun. */
+static void interrupt_call(ed_listener *self, const ed_call *call)
+{
+    (void)self;
+    (void)call;
+    ed_interrupt();
+}
+
+/* What is skipped leaves memory as it was; no index may come of that. */
+static void indices_are_read_whole(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads < 4; threads++)
+        for (int wide = 0; wide < 2; wide++) {
+            ED_SCOPE;
+            assert_true(ed_set_num_threads(threads));
+            const ed_dtype dtype = wide ? ED_INT64 : ED_INT32;
+            ed_tensor *x = ed_cast(ed_range(0, SIZE, .dtype = ED_INT64), dtype);
+            const bool outer = threads_may_stop(true);
+            ed_interrupt();
+            const index_order order = index_order_of(x);
+            const int64_t *all = index_wide(x);
+            disarm();
+            threads_may_stop(outer);
+            assert_true(order.largest == SIZE - 1 && order.least == 0 && order.sorted);
+            for (int64_t i = 0; i < SIZE; i++) assert_int_equal(all[i], i);
+            index_drop(x, all);
+        }
+}
+
+static ed_tensor *op_of_indices(int which, ed_tensor *x, ed_tensor *i)
+{
+    ed_tensor *counts = NULL, *y = NULL;
+    switch (which) {
+    case 0: return ed_gather(x, i);
+    case 1: return ed_scatter_nd(ed_expand_dims(i, -1), x, ED_SHAPE(SIZE));
+    case 2: return ed_gather(x, ed_argsort(i));
+    case 3: return ed_unsorted_segment_sum(x, i, SIZE);
+    case 4: y = ed_unique(i, &counts, NULL); return y ? counts : NULL;
+    case 5: y = ed_top_k(x, SIZE / 2, &counts); return y ? counts : NULL;
+    case 6: return ed_tensor_scatter_add(x, ed_expand_dims(i, -1), x);
+    case 7: return ed_bincount(i, NULL, .maxlength = SIZE);
+    case 8: return ed_take_along_axis(x, i, .axis = 0);
+    case 9: return ed_list_get(ed_dynamic_partition(x, ed_cast(ed_greater(i, 3), ED_INT32), 2), 1);
+    default: return NULL;
+    }
+}
+
+/* Ops of indices fail, or give what they always give; with an index out of bounds they fail. */
+static void ops_of_indices_end_early_or_whole(void **state)
+{
+    (void)state;
+    ed_listener listener = {.before = interrupt_call};
+    for (int which = 0; which < 10; which++)
+        for (int bad = 0; bad < 2; bad++) {
+            ED_SCOPE;
+            ed_tensor *i = ed_range(0, SIZE, .dtype = ED_INT32);
+            ed_tensor *x = ed_cast(i, ED_FLOAT32);
+            if (bad)
+                i = ed_concat(ed_list_of(ed_slice(i, .begin = ED_INTS(1)),
+                                         ed_constant(ED_VALUES(int32_t, 1 << 30), ED_SHAPE(1))),
+                              .axis = 0);
+            ed_tensor *whole = bad ? NULL : op_of_indices(which, x, i);
+            ed_clear_error();
+            ed_listen(&listener);
+            ed_tensor *y = op_of_indices(which, x, i);
+            ed_unlisten(&listener);
+            if (!y) assert_true(ed_failed());
+            if (y && !ed_failed() && whole) {
+                disarm();
+                assert_true(ed_item(ed_reduce_all(ed_equal(y, whole))));
+            }
+            disarm();
+        }
 }
 
 typedef struct training {
@@ -172,6 +252,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(ops_fail_until_it_is_cleared, end),
         cmocka_unit_test_teardown(large_ops_end_early_or_whole, end),
+        cmocka_unit_test_teardown(indices_are_read_whole, end),
+        cmocka_unit_test_teardown(ops_of_indices_end_early_or_whole, end),
         cmocka_unit_test_teardown(steps_happen_whole_or_not_at_all, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
