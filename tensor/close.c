@@ -49,9 +49,9 @@ static void compare_element(comparison *c, int64_t i)
         r->max_absolute = fmax(r->max_absolute, distance);
         if (distance) r->max_relative = fmax(r->max_relative, distance / fabs(b));
     }
-    double excess = distance - (c->atol + c->rtol * fabs(b));
-    if (!distance || (is_finite && excess <= 0)) return;
-    if (!is_finite) excess = INFINITY;
+    const double allowed = c->atol + c->rtol * fabs(b); /* and the distance may be infinite */
+    if (!distance || (is_finite && distance <= allowed)) return;
+    const double excess = is_finite ? distance - allowed : INFINITY;
     if (!r->different++ || excess > c->excess) {
         c->excess = excess;
         r->worst = i;

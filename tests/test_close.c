@@ -23,6 +23,10 @@ static void close_ones(void **state)
     assert_string_equal(r.text, "");
     assert_true(ed_all_close(floats(2, (float[]){1, 100}), floats(2, (float[]){1.01f, 101}), .011,
                              0, NULL));
+    ed_tensor *large = ed_full(ED_SHAPE(1), 1e308, .dtype = ED_FLOAT64), *least = ed_neg(large);
+    assert_true(ed_all_close(large, least, 0, INFINITY, NULL));
+    assert_true(ed_all_close(large, least, INFINITY, 0, NULL));
+    assert_false(ed_all_close(large, least, 1, 0, NULL));
     assert_true(ed_all_close(ed_ones(ED_SHAPE(0, 3)), ed_ones(ED_SHAPE(0, 3)), 0, 0, &r));
     assert_true(
         ed_all_close(ed_ones(ED_SHAPE(2), .dtype = ED_INT32), ed_ones(ED_SHAPE(2)), 0, 0, &r));
