@@ -148,7 +148,12 @@ ED_OP(avg_pool2d_gradient) = {
                                   .strides = ED_SAMPLE_INTS(1, 2), .padding = "SAME")},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 2, 1, 2)},
                            SHAPED(ED_SAMPLE_INTS(1, 2, 4, 5), .dilations = ED_SAMPLE_INTS(2),
-                                  .data_format = "NCHW")}),
+                                  .data_format = "NCHW")},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 2, 3, 19)},
+                           SHAPED(ED_SAMPLE_INTS(1, 5, 7, 19), .padding = "VALID")},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 3, 3, 2)},
+                           SHAPED(ED_SAMPLE_INTS(1, 4, 3, 2), .padding = "EXPLICIT",
+                                  .explicit_paddings = ED_SAMPLE_INTS(3, 0, 0, 4))}),
 };
 
 ed_tensor *ed_avg_pool2d_with(ed_tensor *x, const ed_pool2d_options *options)

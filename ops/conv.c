@@ -390,7 +390,12 @@ ED_OP(conv2d_gradient_input) = {
          WITH(ED_SAMPLE_INTS(1, 2, 3, 8), .padding = "SAME", .strides = ED_SAMPLE_INTS(1, 2),
               .data_format = "NCHW")},
         {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 2, 3), ED_SAMPLE_IN(-2, 2, 1, 1, 4, 3)},
-         WITH(ED_SAMPLE_INTS(2, 4, 2, 3), .padding = "VALID", .data_format = "NCHW")}),
+         WITH(ED_SAMPLE_INTS(2, 4, 2, 3), .padding = "VALID", .data_format = "NCHW")},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 15, 2, 2), ED_SAMPLE_IN(-2, 2, 3, 3, 3, 2)},
+         WITH(ED_SAMPLE_INTS(1, 30, 3, 3), .padding = "SAME", .strides = ED_SAMPLE_INTS(2))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 2, 1, 14), ED_SAMPLE_IN(-2, 2, 3, 2, 2, 2)},
+         WITH(ED_SAMPLE_INTS(1, 2, 2, 28), .padding = "SAME", .strides = ED_SAMPLE_INTS(2),
+              .data_format = "NCHW")}),
 };
 
 /* conv2d_gradient_kernel: dkernel = x * dy, linear in both */

@@ -107,12 +107,12 @@ static fold_plan fold_begin(const conv *c)
     const window *w = &c->w;
     const conv_axis columns = conv_axis_forward(w, 1);
     fold_plan f = {.c = c,
-              .by_taps = c->in_images.cell == c->size,
-              .in = c->in,
-              .taps = w->extent[0] * w->extent[1] * c->in,
-              .cell = c->in_images.cell / c->size,
-              .line = c->in_images.row / c->size,
-              .plane = c->in_images.channel / c->size};
+                   .by_taps = c->in_images.cell == c->size,
+                   .in = c->in,
+                   .taps = w->extent[0] * w->extent[1] * c->in,
+                   .cell = c->in_images.cell / c->size,
+                   .line = c->in_images.row / c->size,
+                   .plane = c->in_images.channel / c->size};
     f.row = conv_ceil(f.taps, c->tile) * c->tile;
     conv_axis_interior(&columns, &f.inner[0], &f.inner[1]);
     return f;

@@ -9,11 +9,11 @@
  * elements. */
 typedef struct fold_plan {
     const conv *c;
-    bool by_taps;             /* rows of products are taps, their columns positions; else vice versa */
-    int64_t in, taps;         /* channels; products of a position: taps times channels */
-    int64_t row;              /* from one row of products to the next */
+    bool by_taps;     /* rows of products are taps, their columns positions; else vice versa */
+    int64_t in, taps; /* channels; products of a position: taps times channels */
+    int64_t row;      /* from one row of products to the next */
     int64_t cell, line, plane; /* from one cell, row or channel of dx to the next */
-    int64_t inner[2];         /* positions that have all columns of the kernel */
+    int64_t inner[2];          /* positions that have all columns of the kernel */
 } fold_plan;
 
 typedef struct fold_loops {

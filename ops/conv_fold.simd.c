@@ -21,7 +21,7 @@ VECTOR_INLINE int64_t fold_rows(const window *w, int64_t oh, int64_t begin, int6
 #define TYPE f64
 #include "ops/conv_fold.typed.h"
 
-const fold_loops ISA_NAME(fold_table)[ED_DTYPE_COUNT] = {[ED_FLOAT32] = {fold_add_f32},
-                                                         [ED_FLOAT64] = {fold_add_f64}};
+const fold_loops ISA_NAME(fold_table)[ED_DTYPE_COUNT] = {
+    [ED_FLOAT32] = {fold_add_f32}, [ED_FLOAT64] = {fold_add_f64}};
 
 #endif

@@ -50,8 +50,8 @@ VECTOR_INLINE void TYPED(fold_tap)(const NUMBER *products, NUMBER *to, int64_t u
         strided_add(to + u * step, lanes_some(products + u, left, 0), left, step);
 }
 
-static void TYPED(fold_taps)(const fold_plan *f, const NUMBER *products, NUMBER *image, int64_t first,
-                             int64_t last)
+static void TYPED(fold_taps)(const fold_plan *f, const NUMBER *products, NUMBER *image,
+                             int64_t first, int64_t last)
 {
     const window *w = &f->c->w;
     const int64_t step = w->stride[1];

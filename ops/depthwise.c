@@ -117,7 +117,7 @@ static bool run_depthwise(ed_call *call, const depthwise_call *d, depthwise_runn
 {
     const ed_tensor *result = call->outputs[0];
     if (!result->size) return true;
-    if ((d->x->size || d->bias) && d->kernel->size && d->y->size) return run(d);
+    if (d->x->size && d->kernel->size && d->y->size) return run(d);
     memset(result->data, 0, (size_t)result->size * dtype_size(result->dtype));
     return true;
 }
@@ -175,8 +175,7 @@ bool depthwise_kernel(ed_call *call)
 {
     const depthwise_call d = forward_call(call);
     const bool first = depthwise_channels_first(call);
-    if (first && d.x->size && depthwise_planes_fit(&d))
-        return run_depthwise(call, &d, depthwise_planes_forward);
+    if (first && depthwise_planes_fit(&d)) return run_depthwise(call, &d, depthwise_planes_forward);
     return window_run_kernel(call, first, 1, true, forward_last);
 }
 

@@ -8,16 +8,19 @@
  *
  * The work is cut into rows of windows. A row of windows that adds to cells begins with zeros where
  * none before it has been; where windows overlap in height, the rows of an image (of a chunk of its
- * channels) are one thread's, in order. So the results depend on the shapes
- * and, with channels first, on the width of vectors, but not on the number of threads.
+ * channels) are one thread's, in order. Where windows of channels that come last lie side by side,
+ * means are not added to cells but written. So the results depend on the shapes and, with channels
+ * first, on the width of vectors, but not on the number of threads.
  */
 #include "ops/kernels/isa.h"
 #include "ops/pool.h"
+#include "tensor/hard.h"
 #include "tensor/threads.h"
 
 /* The cells of a vector of windows: elements from one to that below it, to that on its right. */
 typedef struct pool_cells {
     int64_t rows, columns, row_step, column_step;
+    bool tiled, stream; /* see pool_row */
 } pool_cells;
 
 /* A row of windows: x and image begin with the first element of an image's chunk of channels,
@@ -30,6 +33,8 @@ typedef struct pool_row {
     int64_t first;    /* elements from the image's beginning to the first row of cells */
     int64_t rows;     /* of cells */
     int64_t inner[2]; /* windows from .. to have all their columns in the image */
+    bool tiled;       /* no cell has two windows: it is written, not added to, ... */
+    bool stream;      /* ... past the caches */
 } pool_row;
 
 typedef struct pool_loops {
@@ -68,7 +73,10 @@ const pool_loops ISA_NAME(pool_table)[ED_DTYPE_COUNT] = {
 
 ISA_DECLARE_TABLE(pool_loops, pool_table, []);
 
-enum { POOL_CHUNK = 128 }; /* channels at a time, of what adds to cells */
+enum {
+    POOL_CHUNK = 128,                /* channels at a time, of what adds to cells */
+    POOL_STREAM = HARD(1, 16 << 20), /* bytes of images that go past the caches */
+};
 
 typedef struct pool_work {
     window w;
@@ -77,7 +85,7 @@ typedef struct pool_work {
     char *image, *pooled;
     int64_t size, chunk, chunks; /* of an element; channels at a time; how often that is */
     int64_t inner[2];
-    bool scatters;
+    bool scatters, tiled, stream;
 } pool_work;
 
 /* The image's row behind the last that rows of windows up to oh have cells in. */
@@ -103,6 +111,24 @@ static void clear_rows(const pool_work *p, char *image, int64_t begin, int64_t e
             memset(image + i * pixel, 0, (size_t)(channels * p->size));
 }
 
+/* Zeros into the cells of windows of row oh that adds to them, and into those behind the windows;
+ * where windows are tiled, into the latter alone. */
+static void clear_cells(const pool_work *p, char *image, int64_t oh, int64_t begin, int64_t end,
+                        int64_t channels)
+{
+    const window *w = &p->w;
+    const int64_t pixel = w->channels * p->size, last = rows_seen(w, oh);
+    int64_t seen = rows_seen(w, oh - 1), columns = w->out[1] * w->stride[1] - w->before[1];
+    if (p->tiled && begin < end) {
+        columns = columns < 0 ? 0 : columns;
+        for (int64_t i = begin; i < end && columns < w->image[1]; i++)
+            memset(image + (i * w->image[1] + columns) * pixel, 0,
+                   (size_t)((w->image[1] - columns) * pixel));
+        seen = end;
+    }
+    clear_rows(p, image, seen, last, channels);
+}
+
 /* Rows of windows, numbered through all images' chunks. */
 static void pool_range(int64_t first, int64_t last, int worker, void *user)
 {
@@ -123,11 +149,22 @@ static void pool_range(int64_t first, int64_t last, int worker, void *user)
                       .pooled = p->pooled + to * p->size,
                       .channels = rest < p->chunk ? rest : p->chunk,
                       .rows = pool_steps(begin, end, w->dilation[0]),
-                      .inner = {p->inner[0], p->inner[1]}};
+                      .inner = {p->inner[0], p->inner[1]},
+                      .tiled = p->tiled,
+                      .stream = p->stream};
         r.first = r.rows ? begin * w->image[1] * w->channels : 0;
-        if (p->scatters) clear_rows(p, r.image, rows_seen(w, oh - 1), rows_seen(w, oh), r.channels);
+        if (p->scatters) clear_cells(p, r.image, oh, begin, end, r.channels);
         p->row(&r);
     }
+}
+
+/* Whether each cell has one window, or lies behind the last one. */
+static bool is_tiled(const window *w)
+{
+    bool tiled = w->channels > 1;
+    for (int a = 0; a < 2; a++)
+        tiled = tiled && w->extent[a] == w->stride[a] && w->dilation[a] == 1;
+    return tiled;
 }
 
 /* The windows [from, to) of a row that have all their columns in the image. */
@@ -174,7 +211,10 @@ void pool_run(const ed_call *call, pool_kind kind, const ed_tensor *x, const ed_
         if (p.scatters) memset(p.image, 0, (size_t)(image->size * p.size));
         return;
     }
-    p.chunk = p.scatters && w->channels > POOL_CHUNK ? POOL_CHUNK : w->channels;
+    p.tiled = kind == POOL_MEAN_SCATTER && is_tiled(w);
+    p.stream = p.tiled && w->channels * p.size % 64 == 0 && (uintptr_t)image->data % 64 == 0 &&
+               image->size * p.size >= POOL_STREAM;
+    p.chunk = p.scatters && !p.tiled && w->channels > POOL_CHUNK ? POOL_CHUNK : w->channels;
     p.chunks = (w->channels + p.chunk - 1) / p.chunk;
     find_inner(w, p.inner);
     const int64_t rows = w->batch * p.chunks * w->out[0];

@@ -88,7 +88,11 @@ VECTOR_INLINE void TYPED(pool_mean_scatter)(const pool_cells *c, NUMBER *image,
     for (int64_t i = 0; i < c->rows; i++)
         for (int64_t j = 0; j < c->columns; j++) {
             NUMBER *to = image + i * c->row_step + j * c->column_step;
-            if (TYPED(pool_pair)(c, j, step)) {
+            if (c->stream)
+                vstream(to, share);
+            else if (c->tiled)
+                lanes_put(to, share, left);
+            else if (TYPED(pool_pair)(c, j, step)) {
                 strided_add_pairs(to, share, share, left);
                 j++;
             } else
@@ -159,7 +163,9 @@ VECTOR_INLINE void TYPED(pool_rows)(const pool_kind kind, const pool_row *r)
     const window *w = r->w;
     pool_cells c = {.rows = r->rows,
                     .row_step = w->dilation[0] * w->image[1] * w->channels,
-                    .column_step = w->dilation[1] * w->channels};
+                    .column_step = w->dilation[1] * w->channels,
+                    .tiled = r->tiled,
+                    .stream = r->stream};
     int64_t ow = 0, inner = 0;
     if (w->channels == 1) {
         for (; ow < r->inner[0]; ow++) TYPED(pool_window)(kind, r, &c, ow);
@@ -167,6 +173,7 @@ VECTOR_INLINE void TYPED(pool_rows)(const pool_kind kind, const pool_row *r)
         if (inner > 0) TYPED(pool_inner)(kind, r, &c, ow, r->inner[1]);
     }
     for (ow += inner; ow < w->out[1]; ow++) TYPED(pool_window)(kind, r, &c, ow);
+    if (r->stream) vstream_end();
 }
 
 static void TYPED(pool_max)(const pool_row *r)

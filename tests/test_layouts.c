@@ -47,6 +47,21 @@ static ed_tensor *grouped_conv(ed_tensor *x, ed_tensor *kernel, const char *form
     return ed_conv2d(x, kernel, .groups = 2, .data_format = format);
 }
 
+/* The bias is the kernel's mean. */
+static ed_tensor *bias_conv(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    ed_tensor *bias = ed_reduce_mean(kernel, .axis = ED_AXES(0, 1, 2));
+    return ed_conv2d_bias(x, kernel, bias, .padding = "SAME", .activation = "relu",
+                          .data_format = format);
+}
+
+static ed_tensor *bias_depthwise(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    ed_tensor *bias = ed_reshape(ed_reduce_mean(kernel, .axis = ED_AXES(0, 1)), ED_SHAPE(-1));
+    return ed_depthwise_conv2d_bias(x, kernel, bias, .padding = "SAME", .activation = "relu",
+                                    .data_format = format);
+}
+
 static ed_tensor *depthwise(ed_tensor *x, ed_tensor *kernel, const char *format)
 {
     return ed_depthwise_conv2d(x, kernel, .padding = "SAME", .data_format = format);
@@ -76,6 +91,12 @@ static ed_tensor *mean(ed_tensor *x, ed_tensor *kernel, const char *format)
     return ed_avg_pool2d(x, .window = ED_INTS(3), .strides = ED_INTS(2), .data_format = format);
 }
 
+static ed_tensor *halved(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    (void)kernel;
+    return ed_avg_pool2d(x, .data_format = format);
+}
+
 /* The kernel, [1, 1, 1, channels], is gamma and beta. */
 static ed_tensor *normalized(ed_tensor *x, ed_tensor *kernel, const char *format)
 {
@@ -94,7 +115,7 @@ static outcome run(const image_op *op, ed_tensor *x, ed_tensor *kernel, const ch
     ed_watch(tape, x);
     ed_watch(tape, kernel);
     outcome o = {.y = op->f(x, kernel, format)};
-    const bool has_kernel = op->f != largest && op->f != mean;
+    const bool has_kernel = op->f != largest && op->f != mean && op->f != halved;
     ed_list *sources = has_kernel ? ed_list_of(x, kernel) : ed_list_of(x);
     /* A flow that is the same number for the same element in both layouts. */
     ed_list *d = ed_gradient(tape, o.y, sources, .output_gradients = ed_list_of(ed_sin(o.y)));
@@ -122,8 +143,12 @@ static void compare_layouts(const image_op *op, ed_ints shape)
     for (int threads = 1; threads <= 3; threads++) {
         ed_set_num_threads(threads);
         const outcome got = run(op, first, kernel, "NCHW");
+        const outcome again = run(op, last, kernel, "NHWC");
         assert_fine();
         assert_true(ed_is_contiguous(got.y));
+        assert_same_tensor(again.y, expected.y);
+        assert_same_tensor(again.dx, expected.dx);
+        if (again.dkernel) assert_same_tensor(again.dkernel, expected.dkernel);
         if (threads > 1) {
             assert_same_tensor(got.y, one.y);
             assert_same_tensor(got.dx, one.dx);
@@ -147,11 +172,16 @@ static void channels_first_is_channels_last(void **state)
         {"conv2d with strides", strided_conv, {5, 4, 6, 17}},
         {"conv2d with dilations", dilated_conv, {3, 2, 6, 8}},
         {"conv2d of groups", grouped_conv, {3, 3, 3, 8}},
+        {"conv2d_bias 3x3", bias_conv, {3, 3, 6, 20}},
+        {"conv2d_bias 1x1", bias_conv, {1, 1, 6, 9}},
+        {"depthwise_conv2d_bias", bias_depthwise, {3, 3, 6, 1}},
+        {"depthwise_conv2d_bias 2", bias_depthwise, {3, 3, 6, 2}},
         {"depthwise_conv2d", depthwise, {3, 3, 6, 2}},
         {"depthwise_conv2d with strides", strided_depthwise, {3, 5, 6, 1}},
         {"depthwise_conv2d with dilations", dilated_depthwise, {2, 3, 6, 1}},
         {"max_pool2d", largest, {1, 1, 1, 1}},
         {"avg_pool2d", mean, {1, 1, 1, 1}},
+        {"avg_pool2d side by side", halved, {1, 1, 1, 1}},
         {"batch_norm", normalized, {1, 1, 1, 6}},
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
@@ -163,8 +193,28 @@ static void channels_first_is_channels_last(void **state)
                     ED_SHAPE(8, 28, 28, 1));
     compare_layouts(&(image_op){"conv2d of 3 channels", strided_conv, {7, 7, 3, 16}},
                     ED_SHAPE(2, 64, 60, 3));
-    compare_layouts(&ops[10], ED_SHAPE(4, 432, 413, 6));
+    compare_layouts(&(image_op){"batch_norm", normalized, {1, 1, 1, 6}}, ED_SHAPE(4, 432, 413, 6));
+    compare_layouts(&(image_op){"avg_pool2d past the caches", halved, {1, 1, 1, 1}},
+                    ED_SHAPE(4, 131, 257, 32));
     ed_set_num_threads(threads);
+}
+
+/* Of an x without channels only the bias is left. */
+static void bias_of_nothing(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *bias = ed_constant(((float[]){-1, 0.5f, 2}), ED_SHAPE(3));
+    ed_tensor *expected = ed_constant(((float[]){0, 0.5f, 2}), ED_SHAPE(3));
+    expected = ed_contiguous(ed_broadcast_to(expected, ED_SHAPE(2, 2, 3, 3)));
+    ed_tensor *kernel = ed_ones(ED_SHAPE(2, 2, 0, 3));
+    ed_tensor *last =
+        ed_conv2d_bias(ed_ones(ED_SHAPE(2, 3, 4, 0)), kernel, bias, .activation = "relu");
+    ed_tensor *first = ed_conv2d_bias(ed_ones(ED_SHAPE(2, 0, 3, 4)), kernel, bias,
+                                      .activation = "relu", .data_format = "NCHW");
+    assert_fine();
+    assert_same_tensor(last, expected);
+    assert_same_tensor(to_last(first), expected);
 }
 
 /* ---- Each channel by itself ------------------------------------------------------------------ */
@@ -340,6 +390,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(channels_first_is_channels_last, check_end),
+        cmocka_unit_test_teardown(bias_of_nothing, check_end),
         cmocka_unit_test_teardown(depthwise_is_a_group_each, check_end),
         cmocka_unit_test_teardown(depthwise_leaves_out, check_end),
         cmocka_unit_test_teardown(views_are_copied, check_end),
