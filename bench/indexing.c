@@ -113,6 +113,45 @@ static void check_scatter(workload *w, ed_tensor *y)
     }
 }
 
+/* ---- Elements by the numbers x[1] of their groups, n[0] of them ---- */
+
+static void make_groups(workload *w)
+{
+    w->x[0] = bench_numbers(ED_SHAPE(M1));
+    w->x[1] = bench_indices(M1, w->n[0], ED_INT32);
+}
+
+static ed_tensor *segment_sum(workload *w)
+{
+    return ed_unsorted_segment_sum(w->x[0], w->x[1], w->n[0]);
+}
+
+static ed_tensor *partition(workload *w)
+{
+    return ed_list_get(ed_dynamic_partition(w->x[0], w->x[1], w->n[0]), 0);
+}
+
+static void check_groups(workload *w, ed_tensor *y)
+{
+    double want = 0, got = 0;
+    for (int64_t i = 0; i < M1; i++)
+        if (bench_at(w->x[1], i) == 0) want += bench_at(w->x[0], i);
+    for (int64_t i = 0; i < (w->run == partition ? ed_size(y) : 1); i++) got += bench_at(y, i);
+    bench_near("the sum of the first group", got, want, 1e-3);
+}
+
+static ed_tensor *unique(workload *w)
+{
+    ed_tensor *indices, *values = ed_unique(w->x[1], &indices, NULL);
+    return indices ? values : NULL;
+}
+
+static void check_unique(workload *w, ed_tensor *y)
+{
+    bench_claim(ed_size(y) == w->n[0], "all groups are there");
+    bench_near("the first", bench_at(y, 0), bench_at(w->x[1], 0), 0);
+}
+
 /* ---- The gradient of an embedding: slices, of which an optimizer's step touches no more ---- */
 
 static void make_embedding(workload *w)
@@ -174,4 +213,11 @@ void bench_indexing(void)
     w = (workload){BENCH_BYTES, 20.0 * TAKEN * WIDTH, .make = make_embedding, .run = embedding_step,
                    .check = check_embedding};
     bench_add(w, "embedding_sgd_16384_of_100000x64");
+    w = (workload){BENCH_BYTES, 8.0 * M1, .make = make_groups, .check = check_groups};
+    w.run = segment_sum, w.n[0] = 100;
+    bench_add(w, "segment_sum_1M_into_100");
+    w.run = partition, w.n[0] = 8, w.amount = 12.0 * M1;
+    bench_add(w, "dynamic_partition_1M_into_8");
+    w.run = unique, w.check = check_unique, w.n[0] = 10000;
+    bench_add(w, "unique_1M_of_10000");
 }

@@ -17,13 +17,19 @@ index_order index_order_of(const ed_tensor *indices);
 /* Index i of a contiguous tensor. */
 int64_t index_at(const ed_tensor *indices, int64_t i);
 
+/* Indices begin..begin+n-1 of a contiguous tensor as int64: its own elements, or in the room. */
+const int64_t *index_some(const ed_tensor *indices, int64_t begin, int64_t n, int64_t *room);
+
 /* All indices of a contiguous tensor as int64: its own elements, or an array of their values. NULL
  * without memory; index_drop gives them back. */
 const int64_t *index_wide(const ed_tensor *indices);
 void index_drop(const ed_tensor *indices, const int64_t *all);
 
-/* The same, checked to be in 0..bound-1. NULL, with an error that names the first one that is not
- * and its position, on failure. */
+/* Whether all indices are in 0..bound-1; else an error names the first one that is not and its
+ * position. */
+bool index_check(const ed_call *call, const ed_tensor *indices, int64_t bound);
+
+/* All indices, checked so, as int64. NULL on failure. */
 const int64_t *index_read(const ed_call *call, const ed_tensor *indices, int64_t bound);
 
 /* Keeps that error; always false. */

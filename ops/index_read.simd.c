@@ -83,6 +83,13 @@ static void widen_range(int64_t first, int64_t last, int worker, void *user)
     ISA_CALL(index_widen)(w->from + first, last - first, w->to + first);
 }
 
+const int64_t *index_some(const ed_tensor *indices, int64_t begin, int64_t n, int64_t *room)
+{
+    if (indices->dtype == ED_INT64) return (const int64_t *)indices->data + begin;
+    ISA_CALL(index_widen)((const int32_t *)indices->data + begin, n, room);
+    return room;
+}
+
 const int64_t *index_wide(const ed_tensor *indices)
 {
     if (indices->dtype == ED_INT64) return (const int64_t *)indices->data;
@@ -109,13 +116,17 @@ bool index_refuse(const ed_call *call, int64_t index, int64_t at, int64_t bound)
                         (long long)index, text_nth(at), (long long)bound - 1);
 }
 
-const int64_t *index_read(const ed_call *call, const ed_tensor *indices, int64_t bound)
+bool index_check(const ed_call *call, const ed_tensor *indices, int64_t bound)
 {
     const index_order order = index_order_of(indices);
-    if (order.least >= 0 && order.largest < bound) return index_wide(indices);
+    if (order.least >= 0 && order.largest < bound) return true;
     int64_t i = 0;
     while (index_at(indices, i) >= 0 && index_at(indices, i) < bound) i++;
-    index_refuse(call, index_at(indices, i), i, bound);
-    return NULL;
+    return index_refuse(call, index_at(indices, i), i, bound);
+}
+
+const int64_t *index_read(const ed_call *call, const ed_tensor *indices, int64_t bound)
+{
+    return index_check(call, indices, bound) ? index_wide(indices) : NULL;
 }
 #endif

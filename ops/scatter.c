@@ -36,12 +36,13 @@ typedef struct scatter_op {
     }
 
 /* to [rows, width] is changed at `count` rows by from, of which each begins `step` behind the one
- * before: the width, or 0. */
+ * before: the width, or 0. The rows are the indices, or else an array of numbers. */
 typedef struct scattering {
     scatter_mode mode;
     ed_dtype dtype;
     const char *from;
     char *to;
+    const ed_tensor *indices;
     const int64_t *rows;
     int64_t count, width, step;
 } scattering;
@@ -82,14 +83,26 @@ static void scatter_columns(const scattering *s, int64_t first, int64_t last)
     }
 }
 
-enum { SCATTER_COLUMNS = 32 };
+enum {
+    SCATTER_COLUMNS = 32,
+    SCATTER_ROWS = HARD(3, 512) /* of which the numbers are read at once */
+};
 
 static void scatter_range(int64_t first, int64_t last, int worker, void *user)
 {
     const scattering *s = user;
+    const int64_t bytes = s->step * (int64_t)dtype_size(s->dtype);
+    int64_t room[SCATTER_ROWS];
+    scattering some = *s;
     (void)worker;
-    last *= SCATTER_COLUMNS;
-    scatter_columns(s, first * SCATTER_COLUMNS, last < s->width ? last : s->width);
+    first *= SCATTER_COLUMNS;
+    last = last * SCATTER_COLUMNS < s->width ? last * SCATTER_COLUMNS : s->width;
+    for (int64_t at = 0; at < s->count; at += SCATTER_ROWS) {
+        some.count = s->count - at < SCATTER_ROWS ? s->count - at : SCATTER_ROWS;
+        some.rows = s->rows ? s->rows + at : index_some(s->indices, at, some.count, room);
+        some.from = s->from + at * bytes;
+        scatter_columns(&some, first, last);
+    }
 }
 
 /* ---- Shapes ---------------------------------------------------------------------------------- */
@@ -128,19 +141,20 @@ static bool check_updates(const ed_call *call, const ed_tensor *indices, const e
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
-/* The n rows of x that the indices lead to; NULL on failure. index_drop gives them back. */
-static const int64_t *scatter_rows(const ed_call *call, const ed_tensor *x,
-                                   const ed_tensor *indices, int64_t n)
+/* Finds the rows of x that the indices lead to, checked; false on failure. s->rows, if there are
+ * any, are the caller's. */
+static bool scatter_rows(const ed_call *call, const ed_tensor *x, const ed_tensor *indices,
+                         scattering *s)
 {
-    if (!((const scatter_op *)call->op->extra)->nd) return index_read(call, indices, x->shape[0]);
+    s->indices = indices;
+    if (!((const scatter_op *)call->op->extra)->nd) return index_check(call, indices, x->shape[0]);
     if (indices->shape[indices->rank - 1] == 1) { /* the indices are the rows */
         const index_order order = index_order_of(indices);
-        if (order.least >= 0 && order.largest < x->shape[0]) return index_wide(indices);
+        if (order.least >= 0 && order.largest < x->shape[0]) return true;
     }
-    int64_t *rows = memory_alloc((size_t)n * sizeof *rows);
-    if (rows && index_rows(call, indices, x->shape, 0, rows)) return rows;
-    memory_free(rows);
-    return NULL;
+    int64_t *rows = memory_alloc((size_t)s->count * sizeof *rows);
+    s->rows = rows;
+    return rows && index_rows(call, indices, x->shape, 0, rows);
 }
 
 /* Changes x at the indices; nothing if it fails. */
@@ -152,7 +166,13 @@ static bool scatter_at(ed_call *call, const ed_tensor *x, const ed_tensor *indic
     const int64_t n = index_product(indices->shape, 0, indices->rank - op->nd),
                   width = index_product(x->shape, axes, x->rank);
     const size_t element = dtype_size(x->dtype);
-    scattering s = {op->mode, x->dtype, updates->data, x->data, NULL, n, width, width};
+    scattering s = {.mode = op->mode,
+                    .dtype = x->dtype,
+                    .from = updates->data,
+                    .to = x->data,
+                    .count = n,
+                    .width = width,
+                    .step = width};
     char *one = NULL;
     if (updates->rank == 0) {
         if (!(one = memory_alloc((size_t)width * element))) return false;
@@ -161,12 +181,11 @@ static bool scatter_at(ed_call *call, const ed_tensor *x, const ed_tensor *indic
         s.step = 0;
     }
     const int64_t pieces = (width + SCATTER_COLUMNS - 1) / SCATTER_COLUMNS;
-    s.rows = scatter_rows(call, x, indices, n);
-    if (s.rows && n)
-        threads_run(pieces, n * width > OPS_PARALLEL_WORK ? 1 : pieces, scatter_range, &s);
-    if (s.rows) index_drop(indices, s.rows);
+    const bool ok = scatter_rows(call, x, indices, &s);
+    if (ok) threads_run(pieces, n * width > OPS_PARALLEL_WORK ? 1 : pieces, scatter_range, &s);
+    memory_free((void *)(uintptr_t)s.rows);
     memory_free(one);
-    return s.rows;
+    return ok;
 }
 
 static double plain_change(scatter_mode mode, double v, double x)

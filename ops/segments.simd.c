@@ -67,14 +67,6 @@ ISA_DECLARE_TABLE(segment_loop, segment_table, [ED_DTYPE_COUNT][SEGMENT_KINDS]);
 
 /* ---- Ids ------------------------------------------------------------------------------------- */
 
-/* Ids begin..begin+n-1 as int64: their own elements, or in `room`. */
-static const int64_t *read_ids(const ed_tensor *ids, int64_t begin, int64_t n, int64_t *room)
-{
-    if (ids->dtype == ED_INT64) return (const int64_t *)ids->data + begin;
-    for (int64_t i = 0; i < n; i++) room[i] = ((const int32_t *)ids->data)[begin + i];
-    return room;
-}
-
 /* Whether all ids are below the number of segments; *sorted: whether none is less than the one
  * before. */
 static bool check_ids(const ed_call *call, const ed_tensor *ids, int64_t segments, bool *sorted)
@@ -111,8 +103,8 @@ static void fold_rows(const segmenting *s, int64_t begin, int64_t end, int64_t f
     int64_t room[SEGMENT_IDS];
     for (int64_t at = begin; at < end; at += SEGMENT_IDS) {
         const int64_t n = end - at < SEGMENT_IDS ? end - at : SEGMENT_IDS;
-        s->loop(s->x + at * s->width * s->element, s->y, read_ids(s->ids, at, n, room), n, s->width,
-                first, last);
+        s->loop(s->x + at * s->width * s->element, s->y, index_some(s->ids, at, n, room), n,
+                s->width, first, last);
     }
 }
 

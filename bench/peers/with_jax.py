@@ -135,6 +135,7 @@ each("reduction", {
     "cumsum_axis0_4096x4096": of(lambda x: jnp.cumsum(x, 0), (4096, 4096)),
     "cumsum_axis1_4096x4096": of(lambda x: jnp.cumsum(x, 1), (4096, 4096)),
     "sort_1M": of(jnp.sort, M1),
+    "sort_axis1_1024x1024": of(jnp.sort, (1024, 1024)),
     "argsort_gather_1M": of(lambda x: x[jnp.argsort(x)], M1),
     "top_10_of_1M": of(lambda x: jax.lax.top_k(x, 10), M1),
     "softmax_8192x1000_full_cache": of(jax.nn.softmax, (8192, 1000)),
@@ -242,6 +243,7 @@ each("indexing", {
     "scatter_add_1M_into_1M": lambda: (lambda x, i: updates(lambda v: (v.at[i].add(x),), jnp.zeros(M1, jnp.float32)))(
         numbers(M1), indices(M1, M1)),
     "embedding_sgd_16384_of_100000x64": embedding,
+    "segment_sum_1M_into_100": with_indices(lambda x, i: jax.ops.segment_sum(x, i, 100), (M1,), M1, 100),
 })
 
 

@@ -64,6 +64,7 @@ each("reduction", {
     "cumsum_axis0_4096x4096": of(lambda x: x.cumsum(0), (4096, 4096)),
     "cumsum_axis1_4096x4096": of(lambda x: x.cumsum(1), (4096, 4096)),
     "sort_1M": of(np.sort, M1),
+    "sort_axis1_1024x1024": of(np.sort, (1024, 1024)),
     "argsort_gather_1M": of(lambda x: x[np.argsort(x)], M1),
 })
 
@@ -110,6 +111,9 @@ each("indexing", {
     "nonzero_16M": masked(lambda x, m: np.nonzero(m), 1.6),
     "scatter_add_1M_into_1M": lambda: (lambda v, x, i: lambda: np.add.at(v, i, x))(
         np.zeros(M1, np.float32), numbers(M1), random.integers(0, M1, M1)),
+    "segment_sum_1M_into_100": with_indices(lambda x, i: np.bincount(i, x, 100), (M1,), M1, 100),
+    "dynamic_partition_1M_into_8": with_indices(lambda x, i: [x[i == k] for k in range(8)], (M1,), M1, 8),
+    "unique_1M_of_10000": with_indices(lambda x, i: np.unique(i, return_inverse=True), (1,), M1, 10000),
 })
 
 # ---- Random numbers, files

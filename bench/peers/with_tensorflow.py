@@ -152,6 +152,7 @@ each("reduction", {
     "cumsum_axis0_4096x4096": of(lambda x: tf.cumsum(x, 0), (4096, 4096)),
     "cumsum_axis1_4096x4096": of(lambda x: tf.cumsum(x, 1), (4096, 4096)),
     "sort_1M": of(tf.sort, M1),
+    "sort_axis1_1024x1024": of(tf.sort, (1024, 1024)),
     "argsort_gather_1M": of(lambda x: tf.gather(x, tf.argsort(x)), M1),
     "top_10_of_1M": of(lambda x: tf.math.top_k(x, 10), M1),
 })
@@ -281,6 +282,9 @@ each("indexing", {
     "nonzero_16M": masked(lambda x, mask: tf.where(mask), 1.6),
     "scatter_add_1M_into_1M": scatter_add,
     "embedding_sgd_16384_of_100000x64": embedding,
+    "segment_sum_1M_into_100": with_indices(lambda x, i: tf.math.unsorted_segment_sum(x, i, 100), (M1,), M1, 100),
+    "dynamic_partition_1M_into_8": with_indices(lambda x, i: tf.dynamic_partition(x, i, 8), (M1,), M1, 8),
+    "unique_1M_of_10000": with_indices(lambda x, i: tf.unique(i), (1,), M1, 10000),
 })
 
 # ---- Training

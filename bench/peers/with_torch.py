@@ -206,6 +206,7 @@ each("reduction", {
     "cumsum_axis0_4096x4096": of(lambda x: x.cumsum(0), 4096, 4096),
     "cumsum_axis1_4096x4096": of(lambda x: x.cumsum(1), 4096, 4096),
     "sort_1M": of(lambda x: x.sort(), M1),
+    "sort_axis1_1024x1024": of(lambda x: x.sort(1), 1024, 1024),
     "argsort_gather_1M": of(lambda x: x[x.argsort()], M1),
     "top_10_of_1M": of(lambda x: x.topk(10), M1),
     "softmax_8192x1000_full_cache": of(lambda x: F.softmax(x, 1), 8192, 1000),
@@ -288,6 +289,12 @@ each("indexing", {
     "scatter_add_1M_into_1M": lambda: (lambda x, i, y: lambda: y.scatter_add_(0, i, x))(
         numbers(M1), torch.randint(0, M1, (M1,)), torch.zeros(M1)),
     "embedding_sgd_16384_of_100000x64": embedding,
+    "segment_sum_1M_into_100": lambda: (lambda x, i: lambda: torch.zeros(100).index_add_(0, i, x))(
+        numbers(M1), torch.randint(0, 100, (M1,))),
+    "dynamic_partition_1M_into_8": lambda: (lambda x, i: lambda: [x[i == k] for k in range(8)])(
+        numbers(M1), torch.randint(0, 8, (M1,), dtype=torch.int32)),
+    "unique_1M_of_10000": lambda: (lambda i: lambda: i.unique(return_inverse=True))(
+        torch.randint(0, 10000, (M1,), dtype=torch.int32)),
 })
 
 
