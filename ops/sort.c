@@ -31,7 +31,7 @@ enum {
 /* What one thread sorts of a long line: n items, those of `values` values from the first on, which
  * come behind `begin` others. */
 typedef struct sort_share {
-    uint64_t differences, first, values;
+    uint64_t first, values;
     int64_t begin, n;
 } sort_share;
 
@@ -93,29 +93,25 @@ static bool sort_places(int64_t *counts, int values, int64_t n)
     return true;
 }
 
-/* The digit ends with the highest bit in which keys differ. */
-static void split_digit(sorting *s)
-{
-    uint64_t differences = 0;
-    for (int p = 0; p < s->most; p++) differences |= s->shares[p].differences;
-    const int bits = differences ? 64 - __builtin_clzll(differences) : 0;
-    s->shift = bits - SORT_WIDE_BITS > s->lowest ? bits - SORT_WIDE_BITS : s->lowest;
-}
-
-/* Each share gets values until it and those before it have their part of the items. */
-static void split_shares(sorting *s)
+/* Each share gets values until it and those before it have their part of the items. Returns whether
+ * there is more than one value. */
+static bool split_shares(sorting *s)
 {
     int64_t begin = 0, place = 0;
     uint64_t value = 0;
+    bool one = false;
     for (int p = 0; p < s->most; p++) {
         const uint64_t first = value;
-        for (; value <= SORT_WIDE_MASK && (place < sort_border(s, p + 1) || p + 1 == s->most);
-             value++)
+        const int64_t end = p + 1 < s->most ? sort_border(s, p + 1) : INT64_MAX;
+        for (; value <= SORT_WIDE_MASK && place < end; value++) {
+            const int64_t before = place;
             for (int i = 0; i < s->most; i++) place += sort_counts(s, i)[value];
-        s->shares[p] = (sort_share){
-            .first = first, .values = value - first, .begin = begin, .n = place - begin};
+            one |= place - before == s->n;
+        }
+        s->shares[p] = (sort_share){first, value - first, begin, place - begin};
         begin = place;
     }
+    return !one;
 }
 
 #define TYPE        u32

@@ -68,21 +68,6 @@ static ITEM *TYPED(sort_alone)(int64_t *counts, ITEM *items, ITEM *room, int64_t
 
 /* ---- By all threads -------------------------------------------------------------------------- */
 
-/* The bits in which keys of a piece differ from the first key. */
-static void TYPED(split_differences)(int64_t first, int64_t last, int worker, void *user)
-{
-    sorting *s = user;
-    const ITEM *items = s->from;
-    (void)worker;
-    for (int64_t p = first; p < last; p++) {
-        const int64_t end = sort_border(s, p + 1);
-        uint64_t bits = 0;
-        for (int64_t i = sort_border(s, p); i < end; i++)
-            bits |= SORT_KEY(items[i]) ^ SORT_KEY(items[0]);
-        s->shares[p].differences = bits;
-    }
-}
-
 static void TYPED(split_count)(int64_t first, int64_t last, int worker, void *user)
 {
     const sorting *s = user;
@@ -134,10 +119,11 @@ static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, i
     s->from = items;
     s->to = room;
     s->lowest = shift;
-    threads_run(s->most, 1, TYPED(split_differences), s);
-    split_digit(s);
-    threads_run(s->most, 1, TYPED(split_count), s);
-    split_shares(s);
+    s->shift = SORT_BITS;
+    do {
+        s->shift = s->shift - SORT_WIDE_BITS > shift ? s->shift - SORT_WIDE_BITS : shift;
+        threads_run(s->most, 1, TYPED(split_count), s);
+    } while (!split_shares(s) && s->shift > shift);
     threads_run(s->most, 1, TYPED(split_take), s);
     threads_run(s->most, 1, TYPED(split_sort), s);
     return room;

@@ -315,6 +315,28 @@ static void partitions(void **state)
     WRONG(ed_dynamic_stitch(ed_list_of(x, x), ed_list_of(x)), "got 2 tensors of indices and 1");
 }
 
+/* Slices of more than one piece, in their order. */
+static void many_partitions(void **state)
+{
+    (void)state;
+    const int64_t n = 70001;
+    const int threads = ed_num_threads();
+    for (int t = 1; t <= 3; t++) {
+        ED_SCOPE;
+        ed_set_num_threads(t);
+        ed_tensor *x = ed_range(0, (double)n, .dtype = ED_INT32);
+        ed_list *parts = ed_dynamic_partition(x, ed_floor_mod(x, 3), 4);
+        assert_int_equal(ed_list_size(parts), 4);
+        for (int k = 0; k < 4; k++) {
+            const ed_tensor *part = ed_list_get(parts, k);
+            assert_int_equal(ed_size(part), k < 3 ? (n + 2 - k) / 3 : 0);
+            const int32_t *got = ed_data(part);
+            for (int64_t i = 0; i < ed_size(part); i++) assert_int_equal(got[i], 3 * i + k);
+        }
+    }
+    ed_set_num_threads(threads);
+}
+
 static void sets(void **state)
 {
     (void)state;
@@ -345,6 +367,7 @@ int main(void)
         cmocka_unit_test_teardown(shapes, check_end),
         cmocka_unit_test_teardown(searches, check_end),
         cmocka_unit_test_teardown(partitions, check_end),
+        cmocka_unit_test_teardown(many_partitions, check_end),
         cmocka_unit_test_teardown(sets, check_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
