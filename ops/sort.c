@@ -79,18 +79,15 @@ static int64_t sort_border(const sorting *s, int64_t part)
     return s->n / s->most * part + (part < s->n % s->most ? part : s->n % s->most);
 }
 
-/* Makes of the counts of a digit's values the places of the first item of each; false if all n have
- * the same value. */
-static bool sort_places(int64_t *counts, int values, int64_t n)
+/* Makes of the counts of a digit's values the places of the first item of each. */
+static void sort_places(int64_t *counts, int values)
 {
     int64_t place = 0;
     for (int value = 0; value < values; value++) {
         const int64_t count = counts[value];
-        if (count == n) return false;
         counts[value] = place;
         place += count;
     }
-    return true;
 }
 
 /* Each share gets values until it and those before it have their part of the items. Returns whether

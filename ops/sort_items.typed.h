@@ -56,7 +56,9 @@ static ITEM *TYPED(sort_alone)(int64_t *counts, ITEM *items, ITEM *room, int64_t
             TYPED(count_digits)(items, n, shift, counts, SORT_WIDE_DIGITS, SORT_WIDE_BITS);
         for (int d = 0; d < digits; d++) {
             int64_t *places = counts + (d << bits);
-            if (!sort_places(places, 1 << bits, n)) continue;
+            const uint64_t value = SORT_KEY(items[0]) >> (shift + d * bits) & ((1u << bits) - 1);
+            if (places[value] == n) continue; /* all have this one */
+            sort_places(places, 1 << bits);
             TYPED(move_items)(items, room, n, shift + d * bits, bits, places);
             ITEM *other = items;
             items = room;
