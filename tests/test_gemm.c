@@ -231,6 +231,30 @@ static void test_epilogues(void **state)
     each_isa(epilogues);
 }
 
+/* Products whose packed panels all threads share, and one that takes its columns in groups. */
+static void large(void)
+{
+    static const int sizes[][3] = {{337, 317, 350}, {360, 300, 330}, {115, 3601, 330}};
+    static double wide_bias[3601];
+    static float bias[3601];
+    for (int i = 0; i < 3601; i++) bias[i] = (float)(wide_bias[i] = 3 * draw());
+    int threads = ed_num_threads();
+    for (unsigned q = 0; q < sizeof sizes / sizeof *sizes; q++) {
+        bool wide = q & 1;
+        gemm_epilogue e = {wide ? (void *)wide_bias : (void *)bias, GEMM_RELU};
+        ed_set_num_threads(sizes[q][0] < 300 ? 1 : 3);
+        check(wide, sizes[q][0], sizes[q][1], sizes[q][2], q & 1 ? transposed : plain,
+              q & 2 ? transposed : plain, 3, &e);
+    }
+    ed_set_num_threads(threads);
+}
+
+static void test_large(void **state)
+{
+    (void)state;
+    each_isa(large);
+}
+
 static void test_empty(void **state)
 {
     (void)state;
@@ -285,7 +309,7 @@ static void bits(void)
 {
     static const int sizes[][3] = {{32, 512, 784}, {784, 100, 32}, {9, 32, 5000},  {3, 2, 9000},
                                    {1, 900, 700},  {900, 1, 700},  {1, 1, 100000}, {300, 70, 650},
-                                   {1, 530, 1100}, {64, 128, 128}};
+                                   {1, 530, 1100}, {64, 128, 128}, {340, 331, 333}};
     int threads = ed_num_threads();
     for (unsigned q = 0; q < 2 * sizeof sizes / sizeof *sizes; q++) {
         const int *s = sizes[q / 2];
@@ -407,7 +431,7 @@ int main(void)
         cmocka_unit_test(test_strides), cmocka_unit_test(test_epilogues),
         cmocka_unit_test(test_empty),   cmocka_unit_test(test_specials),
         cmocka_unit_test(test_bits),    cmocka_unit_test(test_fma_sets_agree),
-        cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_batch),   cmocka_unit_test(test_large),
     };
     blas_rule = BLAS_NEVER; /* tests/test_blas.c has what OpenBLAS computes */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
  * A cut between columns makes both sides pack A, one between rows makes both pack B: the grid is
  * the cheapest of those with the number of pieces that is wanted.
  *
- * A small C under a large k gives too few pieces: there the blocks of k are computed side by side
+ * Large products share their packing instead (gemm_large.c). A small C under a large k gives too few pieces: there the blocks of k are computed side by side
  * into scratch and then added in their order. By the definition in gemm.h no cut changes a bit, so
  * the grid may follow the number of threads.
  *
@@ -348,6 +348,7 @@ static bool run(const gemm_job *job, const gemm_batch *batch)
                    : run_blas_packed(&theirs, batch, count);
     }
     int64_t threads = thread_count(job, count);
+    if (count == 1 && gemm_is_large(job, threads)) return gemm_large(job);
     if (threads == 1) return run_alone(job, batch, count);
     if (count >= threads || !is_deep(job, threads)) return run_grid(job, batch, count, threads);
     return run_deep_batch(job, batch, count);

@@ -304,6 +304,42 @@ static void turned_run(const gemm_job *job, char *scratch)
     }
 }
 
+size_t ISA_NAME(gemm_rows_scratch)(bool wide, int64_t k, int64_t rows)
+{
+    return (size_t)((rows + ROWS - 1) / ROWS * gemm_block(wide, k) * line_of(wide));
+}
+
+/* Stripes are packed when the first panel passes, and stay in the second-level cache for the
+ * others. */
+void ISA_NAME(gemm_rows)(const gemm_job *job, int64_t p, const char *panels, char *scratch)
+{
+    const bool wide = job->wide;
+    const int size = size_of(wide), panel = PANEL / size, line = line_of(wide);
+    const int64_t stripes = (job->m + ROWS - 1) / ROWS;
+    tile t = tile_begin(job, p, min(gemm_block(wide, job->k), job->k - p));
+    t.a_row = size, t.a_col = line, t.b_row = PANEL;
+    for (int64_t j = 0; j < job->n; j += panel) {
+        const int64_t width = min(panel, job->n - j);
+        const int vecs = width * size > BYTES ? 2 : 1;
+        t.b = panels + j * size * t.k;
+        t.lanes = (int)(width - (vecs - 1) * panel / 2);
+        if (t.bias) t.bias = job->bias + j * job->bias_col;
+        for (int64_t s = 0, i = 0; s < stripes; s++) {
+            const int64_t rows = job->m / stripes + (s < job->m % stripes);
+            char *stripe = scratch + s * t.k * line;
+            if (j == 0) {
+                const char *a = job->a + i * job->a_row + p * job->a_col;
+                ISA_NAME(gemm_pack_lines)
+                (wide, rows, t.k, a, job->a_row, job->a_col, stripe, line);
+            }
+            t.a = stripe;
+            t.c = job->c + i * job->c_row + j * size;
+            ISA_NAME(gemm_tiles)[wide][vecs - 1][true][rows - 1](&t);
+            i += rows;
+        }
+    }
+}
+
 void ISA_NAME(gemm_piece)(const gemm_job *job, char *scratch)
 {
     if (job->k > 0 && job->n == 1 && job->m > 1 && job->c_row == size_of(job->wide)) {

@@ -1,5 +1,5 @@
-/* Between gemm.c, which cuts products into pieces for threads, and gemm.simd.c, which computes a
- * piece on one thread. */
+/* Between gemm.c and gemm_large.c, which cut products into pieces for threads, and gemm.simd.c, which
+ * computes a piece on one thread. */
 #ifndef EDDY_OPS_KERNELS_GEMM_PIECE_H
 #define EDDY_OPS_KERNELS_GEMM_PIECE_H
 
@@ -62,7 +62,21 @@ ISA_DECLARE(void, gemm_runs, const gemm_runs_job *job);
 ISA_DECLARE(void, gemm_pack, bool wide, int64_t k, int64_t n, const char *b, int64_t b_row,
             int64_t b_col, char *panels, int64_t panel_step);
 
+/*
+ * Adds the steps [p, p + gemm_block) of k to C, or begins or ends the sums where these are the first
+ * or the last. `panels` has the steps' rows of B, packed by gemm_pack one panel behind the other.
+ */
+ISA_DECLARE(void, gemm_rows, const gemm_job *job, int64_t p, const char *panels, char *scratch);
+
+/* Bytes of scratch that gemm_rows needs for `rows` rows of a product of k steps. */
+ISA_DECLARE(size_t, gemm_rows_scratch, bool wide, int64_t k, int64_t rows);
+
 /* Rows and columns of the register tile, for cutting a job well. */
 ISA_DECLARE(void, gemm_tile, bool wide, int64_t *rows, int64_t *columns);
+
+/* Whether a product is large enough for gemm_large, which computes it on all threads; false when
+ * there is no memory. */
+bool gemm_is_large(const gemm_job *job, int64_t threads);
+bool gemm_large(const gemm_job *job);
 
 #endif

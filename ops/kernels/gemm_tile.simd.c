@@ -8,6 +8,8 @@
 #ifdef ISA
 #include "ops/kernels/gemm_tile.h"
 
+enum { ASK_STEPS = 16 }; /* steps between requests for rows of C */
+
 static void write_part(const tile *t, bool wide, int rows, int vecs, const vec sums[])
 {
     for (int r = 0; r < rows; r++)
@@ -40,13 +42,13 @@ INLINE void write_sums(const tile *t, const bool wide, const int rows, const int
 }
 
 /* The micro-kernel: rows x vecs vectors of C in registers, one column of A times one row of B added
- * a step. */
+ * a step. C's rows are asked for one after the other: all at once they would keep A and B waiting. */
 INLINE void tile_run(const tile *t, const bool wide, const int rows, const int vecs,
                      const bool dense)
 {
     const int64_t a_row = dense ? size_of(wide) : t->a_row;
-    const char *a = t->a, *b = t->b;
-    UNROLL for (int r = 0; r < rows; r++) __builtin_prefetch(t->c + r * t->c_row, 1);
+    const char *a = t->a, *b = t->b, *c = t->c;
+    int64_t asked = 0;
     vec sum[2 * ROWS];
     UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] = (vec){0};
     for (int64_t run = 0; run < t->runs; run++) {
@@ -54,17 +56,28 @@ INLINE void tile_run(const tile *t, const bool wide, const int rows, const int v
             a = t->a + t->a_runs[run];
             b = t->b + t->b_runs[run];
         }
-        for (int64_t p = t->k; p > 0; p--) {
-            vec row[2];
-            UNROLL for (int v = 0; v < vecs; v++) row[v] = load(b + v * BYTES);
-            UNROLL for (int r = 0; r < rows; r++)
-            {
-                vec x = spread(wide, a + r * a_row);
-                UNROLL for (int v = 0; v < vecs; v++) sum[r * vecs + v] =
-                    multiply_add(wide, x, row[v], sum[r * vecs + v]);
+        for (int64_t left = t->k; left > 0;) {
+            int64_t steps = left;
+            if (asked < rows) {
+                __builtin_prefetch(c, 1);
+                if (vecs == 2) __builtin_prefetch(c + BYTES, 1);
+                c += t->c_row;
+                asked++;
+                steps = min(left, ASK_STEPS);
             }
-            a += t->a_col;
-            b += t->b_row;
+            left -= steps;
+            for (; steps > 0; steps--) {
+                vec row[2];
+                UNROLL for (int v = 0; v < vecs; v++) row[v] = load(b + v * BYTES);
+                UNROLL for (int r = 0; r < rows; r++)
+                {
+                    vec x = spread(wide, a + r * a_row);
+                    UNROLL for (int v = 0; v < vecs; v++) sum[r * vecs + v] =
+                        multiply_add(wide, x, row[v], sum[r * vecs + v]);
+                }
+                a += t->a_col;
+                b += t->b_row;
+            }
         }
     }
     write_sums(t, wide, rows, vecs, sum);

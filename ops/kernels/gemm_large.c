@@ -1,0 +1,136 @@
+/*
+ * Large products, whose threads share what is packed. Block by block of k, all threads pack B's
+ * panels, which stay in the last cache, and then each takes rows of A, packs them into its own
+ * second-level cache, and passes all panels by them:
+ *
+ *                         panels of B, one copy for all
+ *                         +----+----+----+----+
+ *        rows of A        |    |    |    |    |
+ *        +----------+     +----+----+----+----+
+ *        | thread 0 |     |                   |
+ *        +----------+     |         C         |
+ *        | thread 1 |     |                   |
+ *        +----------+     +-------------------+
+ *
+ * So an element of A or B is packed once, where pieces that know nothing of each other (gemm.c) pack
+ * it once each.
+ */
+#include "ops/kernels/gemm_piece.h"
+#include "tensor/hard.h"
+#include "tensor/memory.h"
+#include "tensor/threads.h"
+
+enum {
+    LARGE_WORK = HARD(1, 1 << 25), /* multiply-adds that pay for waiting twice for each block */
+    LARGE_STRIPES = HARD(1, 8),    /* tiles below each other that a thread must get at least */
+    PANELS_BYTES = 4 << 20,        /* of B that are packed at a time */
+    ROWS_BYTES = 320 << 10,        /* of A that a thread packs at a time */
+};
+
+/* What the threads share: the product, or columns of it, and the steps [p, p + block) of k. */
+typedef struct large {
+    gemm_job job;
+    int64_t p, block, tile_rows, tile_columns;
+    int64_t pieces; /* that C's rows are cut into */
+    char *panels, *scratch;
+    size_t each; /* bytes of scratch for a worker */
+} large;
+
+static int64_t smaller(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+static int64_t quotient_up(int64_t x, int64_t y)
+{
+    return (x + y - 1) / y;
+}
+
+bool gemm_is_large(const gemm_job *job, int64_t threads)
+{
+    int64_t tile_rows, tile_columns;
+    ISA_CALL(gemm_tile)(job->wide, &tile_rows, &tile_columns);
+    return job->m >= LARGE_STRIPES * tile_rows * threads && job->n >= 2 * tile_columns &&
+           job->k > 0 && (double)job->m * (double)job->n * (double)job->k >= LARGE_WORK;
+}
+
+/* Packs the panels [first, last). */
+static void pack_panels(int64_t first, int64_t last, int worker, void *user)
+{
+    (void)worker;
+    const large *l = user;
+    const gemm_job *job = &l->job;
+    const int64_t size = job->wide ? 8 : 4, k = smaller(l->block, job->k - l->p);
+    const int64_t column = first * l->tile_columns, panel = l->tile_columns * k * size;
+    ISA_CALL(gemm_pack)
+    (job->wide, k, smaller(last * l->tile_columns, job->n) - column,
+     job->b + l->p * job->b_row + column * job->b_col, job->b_row, job->b_col,
+     l->panels + first * panel, panel);
+}
+
+/* Where piece i of the rows begins: all but the last are whole tiles. */
+static int64_t first_row(const large *l, int64_t i)
+{
+    const int64_t stripes = quotient_up(l->job.m, l->tile_rows);
+    return smaller(l->job.m, stripes * i / l->pieces * l->tile_rows);
+}
+
+/* Adds the block's steps to the pieces [first, last). */
+static void run_rows(int64_t first, int64_t last, int worker, void *user)
+{
+    const large *l = user;
+    for (int64_t i = first; i < last; i++) {
+        gemm_job piece = l->job;
+        const int64_t row = first_row(l, i);
+        piece.m = first_row(l, i + 1) - row;
+        piece.a += row * piece.a_row;
+        piece.c += row * piece.c_row;
+        ISA_CALL(gemm_rows)(&piece, l->p, l->panels, l->scratch + l->each * (size_t)worker);
+    }
+}
+
+/* Cuts the rows into as many pieces for each worker, none larger than ROWS_BYTES if packed. */
+static void cut_rows(large *l, int64_t workers)
+{
+    const bool wide = l->job.wide;
+    const int64_t k = l->job.k, stripes = quotient_up(l->job.m, l->tile_rows);
+    const int64_t bytes = stripes * (int64_t)ISA_CALL(gemm_rows_scratch)(wide, k, l->tile_rows);
+    const int64_t rounds = quotient_up(bytes, ROWS_BYTES * workers);
+    l->pieces = smaller(rounds * workers, stripes);
+    l->each = ISA_CALL(gemm_rows_scratch)(wide, k, quotient_up(stripes, l->pieces) * l->tile_rows);
+}
+
+/* The columns of a group: as even as whole panels allow, none larger than PANELS_BYTES. */
+static int64_t group_columns(const large *l)
+{
+    const int64_t panel = l->tile_columns * l->block * (l->job.wide ? 8 : 4);
+    const int64_t panels = quotient_up(l->job.n, l->tile_columns);
+    const int64_t groups = quotient_up(panels * panel, PANELS_BYTES);
+    return quotient_up(panels, smaller(groups, panels)) * l->tile_columns;
+}
+
+bool gemm_large(const gemm_job *job)
+{
+    const int workers = threads_count();
+    const int64_t size = job->wide ? 8 : 4;
+    large l = {.job = *job, .block = gemm_block(job->wide, job->k)};
+    ISA_CALL(gemm_tile)(job->wide, &l.tile_rows, &l.tile_columns);
+    cut_rows(&l, workers);
+    const int64_t columns = group_columns(&l);
+    const size_t bytes = (size_t)(columns * l.block * size);
+    l.panels = memory_alloc(bytes + l.each * (size_t)workers);
+    if (!l.panels) return false;
+    l.scratch = l.panels + bytes;
+    for (int64_t j = 0; j < job->n; j += columns) {
+        l.job.n = smaller(columns, job->n - j);
+        l.job.b = job->b + j * job->b_col;
+        l.job.c = job->c + j * size;
+        if (job->bias) l.job.bias = job->bias + j * job->bias_col;
+        for (l.p = 0; l.p < job->k; l.p += l.block) {
+            threads_run_among(workers, quotient_up(l.job.n, l.tile_columns), 4, pack_panels, &l);
+            threads_run_among(workers, l.pieces, 1, run_rows, &l);
+        }
+    }
+    memory_free(l.panels);
+    return true;
+}
