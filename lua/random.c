@@ -72,6 +72,12 @@ typedef struct candidates {
     ed_candidate_sampler_options options;
 } candidates;
 
+typedef struct weighted {
+    ed_tensor *true_classes, *weights;
+    int64_t num_sampled;
+    ed_unigram_sampler_options options;
+} weighted;
+
 typedef struct sampled_softmax {
     ed_tensor *x[7];
     ed_sampled_softmax_loss_options options;
@@ -87,6 +93,24 @@ static const maker_field candidate_fields[] = {
     {"num_sampled", ED_FIELD_INT, offsetof(candidates, num_sampled)},
     {"range_max", ED_FIELD_INT, offsetof(candidates, range_max)},
     ED_CANDIDATE_SAMPLER_OPTIONS(MAKER_OPTION, candidates){0},
+};
+
+static const maker_field unigram_fields[] = {
+    {"true_classes", .offset = offsetof(weighted, true_classes), .read = maker_operand},
+    {"num_sampled", ED_FIELD_INT, offsetof(weighted, num_sampled)},
+    {"unigrams", .offset = offsetof(weighted, weights), .read = maker_floats},
+    ED_UNIGRAM_SAMPLER_OPTIONS(MAKER_OPTION, weighted){0},
+};
+static const maker_field learned_fields[] = {
+    {"true_classes", .offset = offsetof(weighted, true_classes), .read = maker_operand},
+    {"num_sampled", ED_FIELD_INT, offsetof(weighted, num_sampled)},
+    {"counts", .offset = offsetof(weighted, weights), .read = maker_floats},
+    ED_CANDIDATE_SAMPLER_OPTIONS(MAKER_OPTION, weighted){0},
+};
+static const maker_field all_fields[] = {
+    {"true_classes", .offset = offsetof(weighted, true_classes), .read = maker_operand},
+    {"num_sampled", ED_FIELD_INT, offsetof(weighted, num_sampled)},
+    {0},
 };
 
 #define SAMPLED_FIELD(T, name, i, reader)                                                          \
@@ -254,6 +278,34 @@ MAKES(saturation, changed, a->x, a->lower, a->upper)
 MAKES_CANDIDATES(uniform_candidate_sampler)
 MAKES_CANDIDATES(log_uniform_candidate_sampler)
 
+static void *make_fixed_unigram_candidate_sampler(const void *arguments)
+{
+    const weighted *a = arguments;
+    ed_tensor *of_true, *of_sampled;
+    ed_tensor *sampled = ed_fixed_unigram_candidate_sampler_with(
+        a->true_classes, a->num_sampled, a->weights, &of_true, &of_sampled, &a->options);
+    return sampled ? ed_list_of(sampled, of_true, of_sampled) : NULL;
+}
+
+static void *make_learned_unigram_candidate_sampler(const void *arguments)
+{
+    const weighted *a = arguments;
+    ed_tensor *of_true, *of_sampled;
+    ed_tensor *sampled = ed_learned_unigram_candidate_sampler(
+        a->true_classes, a->num_sampled, a->weights, &of_true, &of_sampled,
+        .unique = a->options.unique, .generator = a->options.generator);
+    return sampled ? ed_list_of(sampled, of_true, of_sampled) : NULL;
+}
+
+static void *make_all_candidate_sampler(const void *arguments)
+{
+    const weighted *a = arguments;
+    ed_tensor *of_true, *of_sampled;
+    ed_tensor *sampled =
+        ed_all_candidate_sampler(a->true_classes, a->num_sampled, &of_true, &of_sampled);
+    return sampled ? ed_list_of(sampled, of_true, of_sampled) : NULL;
+}
+
 static void *make_sampled_softmax_loss(const void *arguments)
 {
     const sampled_softmax *a = arguments;
@@ -304,6 +356,8 @@ static const changed changed_defaults = {
 
 static const candidates candidate_defaults = {
     .options = ED_COMPLETE(ED_CANDIDATE_SAMPLER_OPTIONS, ed_candidate_sampler_options)};
+static const weighted weighted_defaults = {
+    .options = ED_COMPLETE(ED_UNIGRAM_SAMPLER_OPTIONS, ed_unigram_sampler_options)};
 static const sampled_softmax softmax_loss_defaults = {
     .options = ED_COMPLETE(ED_SAMPLED_SOFTMAX_LOSS_OPTIONS, ed_sampled_softmax_loss_options)};
 static const sampled_nce nce_loss_defaults = {
@@ -312,6 +366,11 @@ static const sampled_nce nce_loss_defaults = {
 #define CANDIDATES(name)                                                                           \
     {                                                                                              \
 #name, HANDLE_LIST, 3, 3, candidate_fields, sizeof(candidates), &candidate_defaults,       \
+            make_##name                                                                            \
+    }
+#define WEIGHTED(name, places, fields)                                                             \
+    {                                                                                              \
+#name, HANDLE_LIST, places, places, fields, sizeof(weighted), &weighted_defaults,          \
             make_##name                                                                            \
     }
 #define DRAW(name, places, T, defaults)                                                            \
@@ -345,6 +404,9 @@ static const maker draws[] = {
     DRAW(saturation, 3, changed, changed_defaults),
     CANDIDATES(uniform_candidate_sampler),
     CANDIDATES(log_uniform_candidate_sampler),
+    WEIGHTED(fixed_unigram_candidate_sampler, 3, unigram_fields),
+    WEIGHTED(learned_unigram_candidate_sampler, 3, learned_fields),
+    WEIGHTED(all_candidate_sampler, 2, all_fields),
     {0},
 };
 

@@ -185,6 +185,32 @@ ed_tensor *ed_log_uniform_candidate_sampler_with(ed_tensor *true_classes, int64_
                                                  const ed_candidate_sampler_options *options);
 
 /*
+ * The same where class num_reserved_ids + i is drawn with a probability proportional to unigrams[i]
+ * to the power of distortion, of weights >= 0, and the first num_reserved_ids classes never are. /
+ * Where counts, a variable [classes] that holds 1 for each at first, has the weights, to which each
+ * true class adds 1 after the draw: it learns how frequent they are. / All classes from 0 to
+ * num_sampled-1, each expected once.
+ */
+#define ED_UNIGRAM_SAMPLER_OPTIONS(FIELD, T)                                                       \
+    FIELD(T, FLOAT, distortion, 1, ED_FINITE, "the power to which each weight is taken")           \
+    FIELD(T, INT, num_reserved_ids, 0, ED_AT_LEAST(0), "first classes, which are never drawn")     \
+    ED_CANDIDATE_SAMPLER_OPTIONS(FIELD, T)
+ED_OPTIONS(ed_unigram_sampler_options, ED_UNIGRAM_SAMPLER_OPTIONS);
+ed_tensor *ed_fixed_unigram_candidate_sampler_with(ed_tensor *true_classes, int64_t num_sampled,
+                                                   ed_tensor *unigrams,
+                                                   ed_tensor **true_expected_count,
+                                                   ed_tensor **sampled_expected_count,
+                                                   const ed_unigram_sampler_options *options);
+ed_tensor *ed_learned_unigram_candidate_sampler_with(ed_tensor *true_classes, int64_t num_sampled,
+                                                     ed_tensor *counts,
+                                                     ed_tensor **true_expected_count,
+                                                     ed_tensor **sampled_expected_count,
+                                                     const ed_candidate_sampler_options *options);
+ed_tensor *ed_all_candidate_sampler(ed_tensor *true_classes, int64_t num_sampled,
+                                    ed_tensor **true_expected_count,
+                                    ed_tensor **sampled_expected_count);
+
+/*
  * Slices of x along its first axis, chosen at random: shape + x.shape[1:]. weights, [x.shape[0]]
  * and >= 0, are to what each slice's probability is proportional; NULL: all are alike. Without
  * replace none is chosen twice.

@@ -545,6 +545,39 @@ static void sampled_classes(void **state)
     assert_true(fabs(ed_as_doubles(of_true)[3] - 20000 * shares[0]) < 0.01);
     sampled = ed_log_uniform_candidate_sampler(labels, 10, 10, &of_true, NULL, .generator = g);
     assert_int_equal((int)ed_item(ed_reduce_sum(sampled)), 45); /* each comes once */
+    /* TensorFlow's expected counts of these weights */
+    ed_tensor *weights = ed_constant(ED_VALUES(float, 1, 2, 3, 4, 5), ED_SHAPE(5));
+    sampled = ed_fixed_unigram_candidate_sampler(labels, 20000, weights, &of_true, &of_sampled,
+                                                 .unique = false, .distortion = 0.75,
+                                                 .num_reserved_ids = 1, .generator = g);
+    has_shares(sampled, (double[]){0, .08981959, .1510580, .2047442});
+    NEAR(ed_mul(of_true, 4 / 20000.), .3592784f, .6042318f, 1.0161927f, 0);
+    sampled = ed_fixed_unigram_candidate_sampler(labels, 5, weights, &of_true, NULL,
+                                                 .num_reserved_ids = 1, .generator = g);
+    assert_int_equal((int)ed_item(ed_reduce_sum(sampled)), 15); /* each but the first */
+    assert_fails(
+        ed_fixed_unigram_candidate_sampler(
+            labels, 2, ed_constant(ED_VALUES(float, 1, -1, 1, 1, 1), ED_SHAPE(5)), NULL, NULL),
+        ED_INVALID_ARGUMENT, "unigrams[1] is -1");
+    assert_fails(ed_fixed_unigram_candidate_sampler(labels, 2, ed_zeros(ED_SHAPE(5)), NULL, NULL),
+                 ED_INVALID_ARGUMENT, "unigrams are all 0");
+    assert_fails(ed_fixed_unigram_candidate_sampler(labels, 6, weights, NULL, NULL),
+                 ED_INVALID_ARGUMENT, "there are no 6 different ones of 5");
+    /* learned: equal at first, then what was true more often */
+    ed_tensor *counts = ed_variable(ed_ones(ED_SHAPE(5)));
+    has_shares(ed_learned_unigram_candidate_sampler(labels, 20000, counts, &of_true, NULL,
+                                                    .unique = false, .generator = g),
+               (double[]){.2, .2, .2, .2});
+    NEAR(ed_value(counts), 2, 2, 2, 1, 2);
+    has_shares(ed_learned_unigram_candidate_sampler(labels, 20000, counts, NULL, NULL,
+                                                    .unique = false, .generator = g),
+               (double[]){2 / 9., 2 / 9., 2 / 9., 1 / 9.});
+    sampled = ed_all_candidate_sampler(labels, 5, &of_true, &of_sampled);
+    assert_int_equal((int)ed_item(ed_reduce_sum(sampled)), 10);
+    assert_int_equal((int)ed_item(ed_reduce_sum(of_true)), 4);
+    assert_int_equal((int)ed_item(ed_reduce_sum(of_sampled)), 5);
+    assert_fails(ed_all_candidate_sampler(labels, 0, NULL, NULL), ED_INVALID_ARGUMENT,
+                 "num_sampled must be at least 1");
     assert_fails(ed_uniform_candidate_sampler(labels, 11, 10, NULL, NULL), ED_INVALID_ARGUMENT,
                  "uniform_candidate_sampler: there are no 11 different ones of 10");
     assert_fails(ed_uniform_candidate_sampler(labels, 2, 4, NULL, NULL), ED_OUT_OF_RANGE,

@@ -71,6 +71,9 @@ static void all_functions(ed_tensor *x, ed_list *list, ed_sparse_tensor *sparse,
     TWO(ed_ctc_beam_search_decoder_with, x, x, a, b, NULL);
     TWO(ed_uniform_candidate_sampler_with, x, 3, 2, a, b, NULL);
     TWO(ed_log_uniform_candidate_sampler_with, x, 3, 2, a, b, NULL);
+    TWO(ed_fixed_unigram_candidate_sampler_with, x, 3, x, a, b, NULL);
+    TWO(ed_learned_unigram_candidate_sampler_with, x, 3, x, a, b, NULL);
+    TWO(ed_all_candidate_sampler, x, 0, a, b);
     ONE(ed_image_gradients, x, a);
     ONE(ed_non_max_suppression_with_scores_with, x, x, -1, a, NULL);
     TWO(ed_batch_norm_with, x, x, x, a, b, NULL);

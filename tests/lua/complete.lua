@@ -2,10 +2,12 @@
 -- field (layer.name) of an object, an operator (#layer), or not at all, and why (C: ...). A new
 -- function without a line fails, and so does a line whose function or Lua name does not exist.
 local lines = [[
+ed_all_candidate_sampler ed.random.all_candidate_sampler
 ed_dtype_holds C: numbers become elements by themselves
 ed_dtype_load C: elements become numbers by themselves
 ed_dtype_store C: numbers become elements by themselves
 ed_empty C: tables of numbers are filled in
+ed_fixed_unigram_candidate_sampler_with ed.random.fixed_unigram_candidate_sampler
 ed_is_weak C: ed.tensor(2) is no plain number any more
 ed_layer_is_built layer.built
 ed_layer_is_named C: the name says it
@@ -14,6 +16,7 @@ ed_layer_parent C: a program knows where it put a layer
 ed_layer_path tostring(layer)
 ed_layer_weight layer:variables
 ed_layer_weight_count layer:variables
+ed_learned_unigram_candidate_sampler_with ed.random.learned_unigram_candidate_sampler
 ed_list_make_optional optimizer:apply_gradients
 ed_memory_alloc C: memory is Lua's
 ed_memory_free C: memory is Lua's
