@@ -2769,6 +2769,41 @@ EDDY_CALL1(read_npy)
 EDDY_CALL2(write_npy)
 EDDY_CALL1(read_idx)
 
+namespace detail
+{
+
+/* A list of strings for C; an empty one is there only where C asks for given(). */
+class c_strings
+{
+  public:
+    explicit c_strings(const std::vector<std::string> &strings)
+    {
+        for (const std::string &one : strings) pointers_.push_back(one.c_str());
+    }
+    operator ed_strings() const
+    {
+        return {pointers_.data(), static_cast<int64_t>(pointers_.size())};
+    }
+
+    ed_strings given() const
+    {
+        static const char *const none = nullptr;
+        return pointers_.empty() ? ed_strings{&none, 0} : *this;
+    }
+
+  private:
+    std::vector<const char *> pointers_;
+};
+
+/* The strings that C gave; none after a failure. */
+inline std::vector<std::string> to_strings(ed_strings strings)
+{
+    return strings.values ? std::vector<std::string>(strings.values, strings.values + strings.count)
+                          : std::vector<std::string>();
+}
+
+} // namespace detail
+
 /* The numbers of a CSV file, [rows, columns], and the names of the columns. */
 EDDY_OPTIONS(read_csv_options, ED_READ_CSV_OPTIONS)
 inline tensor read_csv(const detail::text &path, const read_csv_options &options = {},
@@ -2790,6 +2825,50 @@ inline std::vector<std::string> read_csv_names(const detail::text &path,
         const char *const *name = ed_read_csv_names_with(path.get(), &o);
         for (; name && *name; name++) names.push_back(*name);
         return names;
+    });
+}
+/* The fields of the same columns as texts, row by row. */
+inline std::vector<std::string> read_csv_words(const detail::text &path,
+                                               const read_csv_options &options = {},
+                                               detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        ED_SCOPE;
+        const ed_read_csv_options o = options.c();
+        return detail::to_strings(ed_read_csv_words_with(path.get(), &o));
+    });
+}
+
+/* Words as integers, outside of tensors: data/data.h. */
+EDDY_OPTIONS(vocabulary_options, ED_VOCABULARY_OPTIONS)
+inline std::vector<std::string> vocabulary(const std::vector<std::string> &words,
+                                           const vocabulary_options &options = {},
+                                           detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        ED_SCOPE;
+        const ed_vocabulary_options o = options.c();
+        return detail::to_strings(ed_vocabulary_with(detail::c_strings(words).given(), &o));
+    });
+}
+EDDY_OPTIONS(string_lookup_options, ED_STRING_LOOKUP_OPTIONS)
+inline tensor string_lookup(const std::vector<std::string> &words,
+                            const std::vector<std::string> &vocabulary,
+                            const string_lookup_options &options = {},
+                            detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        const ed_string_lookup_options o = options.c();
+        return ed_string_lookup_with(detail::c_strings(words).given(),
+                                     detail::c_strings(vocabulary).given(), &o);
+    });
+}
+inline std::vector<std::string> split_words(const detail::text &text,
+                                            detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        ED_SCOPE;
+        return detail::to_strings(ed_split_words(text.get()));
     });
 }
 EDDY_CALL2(write_png)
@@ -3013,28 +3092,6 @@ struct restore_options {
     std::vector<std::string> skip;    /* patterns of paths to leave unchanged */
     std::vector<std::string> renames; /* pairs, path in the program and in the file */
 };
-
-namespace detail
-{
-
-/* A list of strings for C. */
-class c_strings
-{
-  public:
-    explicit c_strings(const std::vector<std::string> &strings)
-    {
-        for (const std::string &one : strings) pointers_.push_back(one.c_str());
-    }
-    operator ed_strings() const
-    {
-        return {pointers_.data(), static_cast<int64_t>(pointers_.size())};
-    }
-
-  private:
-    std::vector<const char *> pointers_;
-};
-
-} // namespace detail
 
 /* Objects under names, saved in TensorFlow's format: train/train.h. */
 class checkpoint : public detail::handle<ed_checkpoint>

@@ -1,5 +1,5 @@
 /*
- * Tables of numbers from CSV files (RFC 4180): fields between delimiters, in quotes where they have
+ * Tables of numbers and words from CSV files (RFC 4180): fields between delimiters, in quotes where they have
  * delimiters, quotes (doubled) or ends of lines. Blank lines are passed over; spaces around a field
  * without quotes, a byte order mark and the ends of lines of other systems do not matter.
  *
@@ -261,7 +261,16 @@ static int64_t count_rows(csv c)
     return rows;
 }
 
-/* Reads the fields of all lines into [rows, columns]; the file may have changed meanwhile. */
+/* The fields of the next line; the file may have changed since its lines were counted. */
+static bool next_row(csv *c, csv_field *fields)
+{
+    if (!next_line(c)) return csv_fail(c, c->line, "the file became shorter");
+    for (int64_t i = 0; i < c->columns; i++)
+        if (!next_field(c, &fields[i])) return false;
+    return true;
+}
+
+/* Reads the fields of all lines into [rows, columns]. */
 static bool fill_rows(csv *c, const ed_read_csv_options *o, ed_tensor *t)
 {
     const size_t size = dtype_size(t->dtype);
@@ -269,9 +278,7 @@ static bool fill_rows(csv *c, const ed_read_csv_options *o, ed_tensor *t)
     char *to = t->data;
     if (!fields) return false;
     for (int64_t row = 0; row < t->shape[0]; row++) {
-        if (!next_line(c)) return csv_fail(c, c->line, "the file became shorter");
-        for (int64_t i = 0; i < c->columns; i++)
-            if (!next_field(c, &fields[i])) return false;
+        if (!next_row(c, fields)) return false;
         for (int64_t i = 0; i < c->chosen; i++, to += size) {
             const int64_t column = c->order[i];
             if (!store_number(c, &fields[column], c->names[column], o, to)) return false;
@@ -285,6 +292,24 @@ static ed_tensor *read_rows(csv *c, const ed_read_csv_options *o)
     const int64_t shape[] = {count_rows(*c), c->chosen};
     ed_tensor *t = shape[0] < 0 ? NULL : scope_give(tensor_new(o->dtype, 2, shape));
     return t && fill_rows(c, o, t) ? t : NULL;
+}
+
+/* The chosen fields of all lines as texts, row by row. */
+static ed_strings read_words(csv *c)
+{
+    const ed_strings none = {0};
+    const int64_t rows = count_rows(*c);
+    if (rows < 0) return none;
+    const char **words = ed_scope_alloc((size_t)(rows * c->chosen + 1) * sizeof *words),
+               **to = words;
+    csv_field *fields = ed_scope_alloc((size_t)c->columns * sizeof *fields);
+    if (!words || !fields) return none;
+    for (int64_t row = 0; row < rows; row++) {
+        if (!next_row(c, fields)) return none;
+        for (int64_t i = 0; i < c->chosen; i++)
+            if (!(*to++ = field_text(&fields[c->order[i]]))) return none;
+    }
+    return (ed_strings){words, rows * c->chosen};
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */
@@ -342,4 +367,15 @@ const char *const *ed_read_csv_names_with(const char *path, const ed_read_csv_op
     for (int64_t i = 0; names && i <= c.chosen; i++)
         names[i] = i < c.chosen ? c.names[c.order[i]] : NULL;
     return names;
+}
+
+ed_strings ed_read_csv_words_with(const char *path, const ed_read_csv_options *options)
+{
+    options = CHECKED_OPTIONS("read_csv_words", ED_READ_CSV_OPTIONS, options);
+    if (!options || !check_options(path, options)) return (ed_strings){0};
+    csv c = {.path = path};
+    ed_buffer *map = open_table(&c, options);
+    const ed_strings words = map ? read_words(&c) : (ed_strings){0};
+    if (map) memory_buffer_release(map);
+    return words;
 }

@@ -53,6 +53,53 @@ const char *const *ed_read_csv_names_with(const char *path, const ed_read_csv_op
     ED_WITH_OPTIONS(ed_read_csv_names_with(path, &ed_options_), ED_READ_CSV_OPTIONS,               \
                     ed_read_csv_options, ##__VA_ARGS__)
 
+/* The fields of the columns that ed_read_csv reads with these options, as texts, row by row; .missing
+ * and .dtype do not count. The scope owns them; no array on failure. */
+ed_strings ed_read_csv_words_with(const char *path, const ed_read_csv_options *options);
+#define ed_read_csv_words(path, ...)                                                               \
+    ED_WITH_OPTIONS(ed_read_csv_words_with(path, &ed_options_), ED_READ_CSV_OPTIONS,               \
+                    ed_read_csv_options, ##__VA_ARGS__)
+
+/*
+ * Words are strings outside of tensors and integers in them. Of the words that a vocabulary lists:
+ *
+ *     ed_strings jobs = ed_read_csv_words("people.csv", .columns = "job");
+ *     ed_strings known = ed_vocabulary(jobs);
+ *     ed_tensor *x = ed_string_lookup(jobs, known);
+ *     ed_layer *embedding = ed_layer_embedding(known.count + 1, 8);
+ */
+
+/* Options of ed_vocabulary. */
+#define ED_VOCABULARY_OPTIONS(FIELD, T)                                                            \
+    FIELD(T, INT, max_tokens, 0, ED_AT_LEAST(0), "the most frequent ones only; 0: all")
+ED_OPTIONS(ed_vocabulary_options, ED_VOCABULARY_OPTIONS);
+
+/* The different ones among words, the most frequent first, in the order of Keras'
+ * StringLookup.adapt: of those that are equally frequent, the last of the alphabet is first. The
+ * array belongs to the scope, its strings are those of `words`. */
+ed_strings ed_vocabulary_with(ed_strings words, const ed_vocabulary_options *options);
+#define ed_vocabulary(words, ...)                                                                  \
+    ED_WITH_OPTIONS(ed_vocabulary_with(words, &ed_options_), ED_VOCABULARY_OPTIONS,                \
+                    ed_vocabulary_options, ##__VA_ARGS__)
+
+/* Options of ed_string_lookup. */
+#define ED_STRING_LOOKUP_OPTIONS(FIELD, T)                                                         \
+    FIELD(T, INT, num_oov_indices, 1, ED_BETWEEN(0, 1),                                            \
+          "1: unknown words are 0, and the vocabulary begins at 1; 0: they are errors")
+ED_OPTIONS(ed_string_lookup_options, ED_STRING_LOOKUP_OPTIONS);
+
+/* The place of each word in the vocabulary, whose words differ, as Keras' StringLookup: int64
+ * [words]. */
+ed_tensor *ed_string_lookup_with(ed_strings words, ed_strings vocabulary,
+                                 const ed_string_lookup_options *options);
+#define ed_string_lookup(words, vocabulary, ...)                                                   \
+    ED_WITH_OPTIONS(ed_string_lookup_with(words, vocabulary, &ed_options_),                        \
+                    ED_STRING_LOOKUP_OPTIONS, ed_string_lookup_options, ##__VA_ARGS__)
+
+/* The words of a text as Keras' TextVectorization finds them: in small letters (of ASCII), without
+ * punctuation, between blanks. The scope owns them. */
+ed_strings ed_split_words(const char *text);
+
 /*
  * Writes an image as a PNG file: [height, width] or [height, width, channels] of 1 channel (grey),
  * 2 (grey, alpha), 3 (RGB) or 4 (RGBA), uint8, or floats from 0 to 1. The file appears whole or not

@@ -42,8 +42,7 @@ static ed_tensor *kmeans(ed_tensor *points, ed_tensor **sizes, int *rounds)
         groups = ed_argmin(distances(points, centers), .axis = 1);
         centers = ed_unsorted_segment_mean(points, groups, GROUPS);
         ++*rounds;
-    } while (!ed_failed() &&
-             (!before || !ed_item(ed_reduce_all(ed_equal(groups, before)))));
+    } while (!ed_failed() && (!before || !ed_item(ed_reduce_all(ed_equal(groups, before)))));
     *sizes = ed_bincount(groups, NULL, .minlength = GROUPS);
     return centers;
 }

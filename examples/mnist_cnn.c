@@ -35,8 +35,7 @@ int main(int argc, char **argv)
         ed_layer_dense(10));
     const double steps = EPOCHS * (double)ed_dataset_batches(train);
     ed_model_compile(
-        model,
-        .optimizer = ed_optimizer_adam(.schedule = ed_schedule_cosine_decay(3e-3, steps)),
+        model, .optimizer = ed_optimizer_adam(.schedule = ed_schedule_cosine_decay(3e-3, steps)),
         .loss = ed_loss_sparse_categorical_crossentropy(.from_logits = true),
         .metrics = ED_OBJECTS(ed_metric_sparse_categorical_accuracy(.name = "accuracy")));
     ed_model_fit(model, train, NULL, .epochs = EPOCHS, .validation_x = test, .verbose = 2);

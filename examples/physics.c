@@ -26,10 +26,11 @@ int main(int argc, char **argv)
 {
     const int steps = argc > 1 ? atoi(argv[1]) : 5000;
     ed_set_seed(1);
-    ed_layer *net = ed_layer_sequential("net", ed_layer_dense(32, .activation = "tanh"),
-                                        ed_layer_dense(32, .activation = "tanh"), ed_layer_dense(1));
-    ed_optimizer *adam = ed_optimizer_adam(
-        .schedule = ed_schedule_polynomial_decay(5e-3, steps, .end_learning_rate = 1e-5));
+    ed_layer *net =
+        ed_layer_sequential("net", ed_layer_dense(32, .activation = "tanh"),
+                            ed_layer_dense(32, .activation = "tanh"), ed_layer_dense(1));
+    ed_optimizer *adam = ed_optimizer_adam(.schedule = ed_schedule_polynomial_decay(
+                                               5e-3, steps, .end_learning_rate = 1e-5));
     for (int step = 1; step <= steps && !ed_failed(); step++) {
         ED_SCOPE;
         ed_tensor *t = ed_random_uniform(ED_SHAPE(64, 1), .high = 3);

@@ -28,10 +28,10 @@ int main(int argc, char **argv)
     ed_tensor *x = data(small ? 6000 : 30000, 1, &y), *test_x = data(TESTED, 2, &test_y);
 
     ed_tensor *image = ed_input(ED_SHAPE(28, 28), .name = "image");
-    ed_layer *look = ed_layer_sequential(
-        "look", ed_layer_reshape(ED_INTS(28, 28, 1)),
-        ed_layer_conv2d(16, ED_INTS(3), .activation = "relu"), ed_layer_max_pooling2d(),
-        ed_layer_flatten(), ed_layer_dense(64, .activation = "relu"));
+    ed_layer *look = ed_layer_sequential("look", ed_layer_reshape(ED_INTS(28, 28, 1)),
+                                         ed_layer_conv2d(16, ED_INTS(3), .activation = "relu"),
+                                         ed_layer_max_pooling2d(), ed_layer_flatten(),
+                                         ed_layer_dense(64, .activation = "relu"));
     ed_tensor *seen = ed_forward(look, image);
     ed_tensor *digit = ed_forward(ed_layer_dense(10, .name = "digit"), seen);
     ed_tensor *strength = ed_forward(ed_layer_dense(1, .name = "strength"), seen);

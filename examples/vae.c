@@ -69,7 +69,8 @@ int main(int argc, char **argv)
 
     /* ROWS x ROWS new images side by side. */
     ed_tensor *made = ed_forward(decoder, ed_random_normal(ED_SHAPE(ROWS * ROWS, NUMBERS)));
-    made = ed_transpose(ed_reshape(made, ED_SHAPE(ROWS, ROWS, 28, 28)), .perm = ED_AXES(0, 2, 1, 3));
+    made =
+        ed_transpose(ed_reshape(made, ED_SHAPE(ROWS, ROWS, 28, 28)), .perm = ED_AXES(0, 2, 1, 3));
     if (ed_write_png(file, ed_reshape(made, ED_SHAPE(ROWS * 28, ROWS * 28))))
         printf("written to %s\n", file);
     if (ed_failed()) return fprintf(stderr, "vae: %s\n", ed_error()), 1;

@@ -133,12 +133,11 @@ int main(int argc, char **argv)
     for (int step = 1; step <= steps && !ed_failed(); step++) {
         ED_SCOPE;
         ed_tensor *near, *near_count, *drawn_count, *seen = examples(codes, &near);
-        ed_tensor *drawn = ed_log_uniform_candidate_sampler(near, SAMPLED, n_words, &near_count,
-                                                            &drawn_count);
+        ed_tensor *drawn =
+            ed_log_uniform_candidate_sampler(near, SAMPLED, n_words, &near_count, &drawn_count);
         ed_tape *tape = ed_tape_begin();
-        ed_tensor *loss = ed_reduce_mean(
-            ed_sampled_softmax_loss(weights, biases, near, ed_gather(vectors, seen), drawn,
-                                    near_count, drawn_count));
+        ed_tensor *loss = ed_reduce_mean(ed_sampled_softmax_loss(
+            weights, biases, near, ed_gather(vectors, seen), drawn, near_count, drawn_count));
         ed_minimize(adam, tape, loss, ed_list_of(vectors, weights, biases));
         if (step % (steps / 5) == 0) printf("step %4d: loss %.3f\n", step, ed_item(loss));
     }

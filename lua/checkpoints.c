@@ -104,46 +104,6 @@ static int latest_checkpoint(lua_State *L)
 
 /* ---- Restoring ------------------------------------------------------------------------------- */
 
-/* Memory for n strings, which belongs to the scope; NULL with an error. */
-static const char **room_for(int64_t n)
-{
-    return ed_scope_alloc((size_t)(n + 1) * sizeof(const char *));
-}
-
-/* Pops the string at the top of the stack, which its table keeps alive. */
-static bool take_text(lua_State *L, const maker_field *field, const convert_room *room,
-                      const char **to)
-{
-    *to = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-    const bool fine = *to && convert_is_plain(L, -1);
-    if (!fine)
-        ed_fail(ED_INVALID_ARGUMENT, "%s: %s must be strings, got %s", room->who, field->name,
-                *to ? "a string with a zero byte" : convert_kind(L, -1).s);
-    lua_pop(L, 1);
-    return fine;
-}
-
-/* A string or a table of strings. */
-static bool texts_at(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
-{
-    enum { MOST = 1 << 20 };
-    const bool table = lua_type(L, at) == LUA_TTABLE;
-    const lua_Integer n = table ? (lua_Integer)lua_rawlen(L, at) : 1;
-    if (n > MOST)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s: too many strings", room->who, field->name),
-               false;
-    const char **texts = room_for(n);
-    for (lua_Integer i = 0; texts && i < n; i++) {
-        if (table)
-            lua_rawgeti(L, at, i + 1);
-        else
-            lua_pushvalue(L, at);
-        if (!take_text(L, field, room, &texts[i])) return false;
-    }
-    *(ed_strings *)to = (ed_strings){texts, n};
-    return texts;
-}
-
 /* renames = {["path here"] = "path in the file"} */
 static bool renames_at(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
 {
@@ -153,13 +113,13 @@ static bool renames_at(lua_State *L, int at, const maker_field *field, void *to,
                false;
     int64_t n = 0, used = 0;
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) n++;
-    const char **texts = room_for(2 * n);
+    const char **texts = maker_room_for_texts(2 * n);
     if (!texts) return false;
     lua_pushnil(L);
     while (lua_next(L, at)) {
-        if (!take_text(L, field, room, &texts[used + 1])) return lua_pop(L, 1), false;
+        if (!maker_take_text(L, field, room, &texts[used + 1])) return lua_pop(L, 1), false;
         lua_pushvalue(L, -1);
-        if (!take_text(L, field, room, &texts[used])) return lua_pop(L, 1), false;
+        if (!maker_take_text(L, field, room, &texts[used])) return lua_pop(L, 1), false;
         used += 2;
     }
     *(ed_strings *)to = (ed_strings){texts, used};
@@ -168,8 +128,8 @@ static bool renames_at(lua_State *L, int at, const maker_field *field, void *to,
 
 static const maker_field restore_fields[] = {
     {"partial", ED_FIELD_BOOL, .offset = offsetof(ed_restore_options, partial)},
-    {"only", .offset = offsetof(ed_restore_options, only), .read = texts_at},
-    {"skip", .offset = offsetof(ed_restore_options, skip), .read = texts_at},
+    {"only", .offset = offsetof(ed_restore_options, only), .read = maker_texts},
+    {"skip", .offset = offsetof(ed_restore_options, skip), .read = maker_texts},
     {"renames", .offset = offsetof(ed_restore_options, renames), .read = renames_at},
     {0},
 };

@@ -219,6 +219,43 @@ const maker *maker_of(lua_State *L, int at)
     return m;
 }
 
+const char **maker_room_for_texts(int64_t n)
+{
+    return ed_scope_alloc((size_t)(n + 1) * sizeof(const char *));
+}
+
+bool maker_take_text(lua_State *L, const maker_field *field, const convert_room *room,
+                     const char **to)
+{
+    *to = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    const bool fine = *to && convert_is_plain(L, -1);
+    if (!fine)
+        ed_fail(ED_INVALID_ARGUMENT, "%s: %s must be strings, got %s", room->who, field->name,
+                *to ? "a string with a zero byte" : convert_kind(L, -1).s);
+    lua_pop(L, 1);
+    return fine;
+}
+
+bool maker_texts(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
+{
+    enum { MOST = 1 << 27 };
+    const bool table = lua_type(L, at) == LUA_TTABLE;
+    const lua_Integer n = table ? (lua_Integer)lua_rawlen(L, at) : 1;
+    if (n > MOST)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s: too many strings", room->who, field->name),
+               false;
+    const char **texts = maker_room_for_texts(n);
+    for (lua_Integer i = 0; texts && i < n; i++) {
+        if (table)
+            lua_rawgeti(L, at, i + 1);
+        else
+            lua_pushvalue(L, at);
+        if (!maker_take_text(L, field, room, &texts[i])) return false;
+    }
+    *(ed_strings *)to = (ed_strings){texts, n};
+    return texts;
+}
+
 const char *maker_check_text(lua_State *L, int at)
 {
     luaL_checktype(L, at, LUA_TSTRING);

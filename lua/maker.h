@@ -76,6 +76,7 @@ bool maker_options(lua_State *L, int at, const maker_field *fields, void *struct
 /* Ways to read fields. */
 maker_read maker_operand; /* ed_tensor *: whatever can stand for a tensor */
 maker_read maker_floats;  /* the same, for functions of floats: whole numbers are float32 */
+maker_read maker_texts;   /* ed_strings: a string or a table of strings, in the scope */
 maker_read maker_later;   /* maker_value: the same, converted once the options are known */
 
 /* A value that waits on the stack, and the tensor that it then becomes, of the dtype or its own. */
@@ -86,6 +87,14 @@ typedef struct maker_value {
 } maker_value;
 
 ed_tensor *maker_tensor(const maker_value *value, ed_dtype dtype);
+
+/* For other ways to read strings. Memory for n of them, which belongs to the scope; NULL with an
+ * error. */
+const char **maker_room_for_texts(int64_t n);
+
+/* Pops the string at the top of the stack, which its table keeps alive. */
+bool maker_take_text(lua_State *L, const maker_field *field, const convert_room *room,
+                     const char **to);
 
 /* Arguments of other functions, as strictly as fields are read: no text is a number and no number a
  * text, and C's texts have no zero byte. They raise. */

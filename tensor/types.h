@@ -120,6 +120,17 @@ typedef struct ed_floats {
     ((ed_floats){(const double[]){0, __VA_ARGS__} + 1,                                             \
                  sizeof((const double[]){0, __VA_ARGS__}) / sizeof(double) - 1})
 
+/* A counted array of strings; values == NULL means "not given". */
+typedef struct ed_strings {
+    const char *const *values; /* the strings */
+    int64_t count;             /* how many there are */
+} ed_strings;
+
+/* ED_STRINGS("model*", "step") */
+#define ED_STRINGS(...)                                                                            \
+    ((ed_strings){(const char *const[]){NULL, __VA_ARGS__} + 1,                                    \
+                  sizeof((const char *const[]){NULL, __VA_ARGS__}) / sizeof(char *) - 1})
+
 /*
  * Nothing. A macro whose last argument may be left out, f(x, ...), writes ED_OPTIONAL_(0,
  * ##__VA_ARGS__) beside its __VA_ARGS__: where `, ##__VA_ARGS__` stands in a macro, clang's

@@ -710,6 +710,99 @@ static void tables_without_memory(void **state)
     }
 }
 
+/* ---- Words ----------------------------------------------------------------------------------- */
+
+static void assert_words(ed_strings words, ed_strings expected)
+{
+    assert_non_null(words.values);
+    assert_int_equal(words.count, expected.count);
+    for (int64_t i = 0; i < expected.count; i++)
+        assert_string_equal(words.values[i], expected.values[i]);
+}
+
+static void columns_of_words(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    write_text("age,job,town\n1,baker,\"Bad \"\"X\"\"\"\n2,, Elm \n");
+    assert_words(ed_read_csv_words(path, .columns = "job"), ED_STRINGS("baker", ""));
+    assert_words(ed_read_csv_words(path, .columns = "town,age"),
+                 ED_STRINGS("Bad \"X\"", "1", "Elm", "2"));
+    write_text("a,b");
+    assert_words(ed_read_csv_words(path), ED_STRINGS());
+    assert_words(ed_read_csv_words(path, .header = false), ED_STRINGS("a", "b"));
+    assert_null(ed_read_csv_words(path, .columns = "c").values);
+    assert_non_null(strstr(ed_error(), "has no column \"c\""));
+    ed_clear_error();
+    write_text("a,b\n1,2\n3\n");
+    assert_null(ed_read_csv_words(path).values);
+    assert_non_null(strstr(ed_error(), "line 3: 1 fields, and 2 in the first line"));
+    ed_clear_error();
+}
+
+/* The order, the numbers and the words are those of Keras 3.15. */
+static void words_as_integers(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const ed_strings words = ED_STRINGS("b", "a", "c", "a", "d", "c", "B");
+    const ed_strings known = ed_vocabulary(words);
+    assert_words(known, ED_STRINGS("c", "a", "d", "b", "B"));
+    assert_words(ed_vocabulary(words, .max_tokens = 2), ED_STRINGS("c", "a"));
+    assert_words(ed_vocabulary(ED_STRINGS()), ED_STRINGS());
+    ed_tensor *places = ed_string_lookup(ED_STRINGS("a", "zz", "c"), known);
+    assert_true(
+        ed_all_close(places, ed_constant(ED_VALUES(int64_t, 2, 0, 1), ED_SHAPE(3)), 0, 0, NULL));
+    places = ed_string_lookup(ED_STRINGS("a", "c"), known, .num_oov_indices = 0);
+    assert_true(
+        ed_all_close(places, ed_constant(ED_VALUES(int64_t, 1, 0), ED_SHAPE(2)), 0, 0, NULL));
+    assert_int_equal(ed_size(ed_string_lookup(ED_STRINGS(), known)), 0);
+    assert_words(ed_split_words(" The Cat, sat.\tthe dog's\n ran_away! "),
+                 ED_STRINGS("the", "cat", "sat", "the", "dogs", "ranaway"));
+    assert_words(ed_split_words(" ?!"), ED_STRINGS());
+    assert_words(ed_split_words("\xc3\x84 b"), ED_STRINGS("\xc3\x84", "b"));
+}
+
+#define REFUSED_WORDS(call, why)                                                                   \
+    do {                                                                                           \
+        assert_null(call);                                                                         \
+        if (!strstr(ed_error(), why)) fail_msg("said '%s', expected '%s'", ed_error(), why);       \
+        ed_clear_error();                                                                          \
+    } while (0)
+
+static void refused_words(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const ed_strings known = ED_STRINGS("baker", "clerk"), none = {0};
+    const ed_strings twice = ED_STRINGS("a", "b", "a"), hole = {(const char *[]){"a", NULL}, 2};
+    REFUSED_WORDS(ed_string_lookup(ED_STRINGS("bakr"), known, .num_oov_indices = 0),
+                  "the vocabulary has no \"bakr\"; did you mean \"baker\"?");
+    REFUSED_WORDS(ed_string_lookup(known, twice), "\"a\" is in the vocabulary twice");
+    REFUSED_WORDS(ed_string_lookup(none, known), "no words are given");
+    REFUSED_WORDS(ed_string_lookup(known, none), "no vocabulary is given");
+    REFUSED_WORDS(ed_string_lookup(known, known, .num_oov_indices = 2), "num_oov_indices");
+    REFUSED_WORDS(ed_vocabulary(hole).values, "words[1] is NULL");
+    REFUSED_WORDS(ed_split_words(NULL).values, "the text is NULL");
+}
+
+static void words_without_memory(void **state)
+{
+    (void)state;
+    write_text("job\nbaker\nclerk\n");
+    for (int64_t i = 0;; i++) {
+        ED_SCOPE;
+        ed_memory_fail_at(i, false);
+        const ed_strings words = ed_read_csv_words(path);
+        ed_tensor *t = words.values ? ed_string_lookup(words, ed_vocabulary(words)) : NULL;
+        const bool split = t && ed_split_words("a b").values;
+        ed_memory_fail_at(-1, false);
+        if (split) break;
+        assert_true(ed_failed());
+        ed_clear_error();
+    }
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -751,6 +844,10 @@ int main(void)
         TEST(tables),
         TEST(bad_tables),
         TEST(tables_without_memory),
+        TEST(columns_of_words),
+        TEST(words_as_integers),
+        TEST(refused_words),
+        TEST(words_without_memory),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

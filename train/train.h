@@ -75,17 +75,6 @@ const char *ed_latest_checkpoint(const char *folder);
 
 /* ---- Restoring ------------------------------------------------------------------------------- */
 
-/* A counted array of strings. */
-typedef struct ed_strings {
-    const char *const *values; /* the strings */
-    int64_t count;             /* how many there are */
-} ed_strings;
-
-/* Such an array in place: ED_STRINGS("model*", "step"). */
-#define ED_STRINGS(...)                                                                            \
-    ((ed_strings){(const char *const[]){NULL, __VA_ARGS__} + 1,                                    \
-                  sizeof((const char *const[]){NULL, __VA_ARGS__}) / sizeof(char *) - 1})
-
 /* Options of a restore; zero: not given. */
 typedef struct ed_restore_options {
     bool partial;    /* values that only the file or only the program has are ignored; different

@@ -24,52 +24,23 @@ local function write_table(path)
     f:close()
 end
 
--- The columns of a CSV file without quotes, by their names: tables of strings.
-local function read_table(path)
-    local f = assert(io.open(path))
-    local columns, names = {}, {}
-    for name in f:read():gmatch("[^,]+") do
-        names[#names + 1], columns[name] = name, {}
-    end
-    for line in f:lines() do
-        local column = 0
-        for value in line:gmatch("[^,]+") do
-            column = column + 1
-            table.insert(columns[names[column]], value)
-        end
-    end
-    f:close()
-    return columns
-end
-
--- A column of words as integers from 0, in the order in which the words appear, and how many there are.
-local function integers(words)
-    local numbers, count, column = {}, 0, {}
-    for i, word in ipairs(words) do
-        if not numbers[word] then numbers[word], count = count, count + 1 end
-        column[i] = numbers[word]
-    end
-    return ed.tensor(column), count
-end
-
-local function floats(texts)
-    local column = {}
-    for i, text in ipairs(texts) do column[i] = tonumber(text) end
-    return ed.tensor(column, "float32")
-end
-
 write_table(file)
-local people = read_table(file)
-local numbers = ed.stack({floats(people.age), floats(people.hours)}, {axis = 2})
-local jobs, job_count = integers(people.job)
-local towns, town_count = integers(people.town)
-local more = floats(people.earns_more)
+local numbers = ed.read_csv(file, {columns = {"age", "hours"}})
+local more = ed.read_csv(file, {columns = "earns_more"})
+local job_words, town_words = ed.read_csv_words(file, {columns = {"job", "town"}})
+-- Words as integers from 0, and how many different ones there are.
+local function integers(words)
+    local known = ed.vocabulary(words)
+    return ed.string_lookup(words, known, {num_oov_indices = 0}), #known
+end
+local jobs, job_count = integers(job_words)
+local towns, town_count = integers(town_words)
 print(("%s: %d people, %.0f %% earn more"):format(file, numbers.shape[1], 100 * more:mean():item()))
 
 local normalize = ed.layers.normalization():adapt(numbers)
 local measures = ed.input({2}, {name = "measures"})
-local job = ed.input({}, {dtype = "int32", name = "job"})
-local town = ed.input({}, {dtype = "int32", name = "town"})
+local job = ed.input({}, {dtype = "int64", name = "job"})
+local town = ed.input({}, {dtype = "int64", name = "town"})
 local wide = ed.dense(1)((job * town_count + town):one_hot(job_count * town_count))
 local deep = ed.concat({
     normalize(measures), ed.embedding(job_count, 4)(job), ed.embedding(town_count, 4)(town),
@@ -94,8 +65,8 @@ print(("accuracy on %d other people: %.2f %%, area under the curve %.3f"):format
     rows - learned, 100 * reached.accuracy, reached.auc))
 local chances = model:predict{test_x[1]["1:5"], test_x[2]["1:5"], test_x[3]["1:5"]}
 for i = 1, 5 do
-    local n = learned + i
-    print(("%s, %s, %s hours, %s: %3.0f %%; %s"):format(people.job[n], people.town[n], people.hours[n],
-        people.age[n], 100 * chances[i]:item(), people.earns_more[n] == "1" and "yes" or "no"))
+    local age, hours = table.unpack(test_x[1][i]:totable())
+    print(("%s, %s, %g hours, %g: %3.0f %%; %s"):format(job_words[learned + i], town_words[learned + i],
+        hours, age, 100 * chances[i]:item(), test_y[i]:item() == 1 and "yes" or "no"))
 end
 assert(reached.accuracy > (rows < 10000 and 0.88 or 0.95))

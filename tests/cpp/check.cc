@@ -1675,6 +1675,25 @@ TEST(loops)
     CHECK(model.add_weighted_metric(0, eddy::metrics::mean_absolute_error()));
 }
 
+TEST(words)
+{
+    const std::string file = folder + "/people.csv";
+    std::FILE *people = std::fopen(file.c_str(), "w");
+    CHECK(people && std::fputs("age,job\n1,clerk\n2,baker\n3,baker\n", people) > 0);
+    if (people) std::fclose(people);
+    eddy::read_csv_options columns;
+    columns.columns = "job";
+    const std::vector<std::string> jobs = eddy::read_csv_words(file, columns);
+    const std::vector<std::string> known = eddy::vocabulary(jobs);
+    CHECK(known == (std::vector<std::string>{"baker", "clerk"}));
+    CHECK(eddy::string_lookup(jobs, known).to_vector<int64_t>() == (std::vector<int64_t>{2, 1, 1}));
+    CHECK_EQUAL(eddy::string_lookup({}, known).size(), 0);
+    CHECK(eddy::split_words("Who, me?") == (std::vector<std::string>{"who", "me"}));
+    eddy::string_lookup_options strict;
+    strict.num_oov_indices = 0;
+    FAILS(ED_NOT_FOUND, "no \"nurse\"", eddy::string_lookup({"nurse"}, known, strict));
+}
+
 int main(int n, char **words)
 {
     folder = n > 1 ? words[1] : ".";

@@ -24,7 +24,10 @@ ed_memory_live ed.memory
 ed_scope_alloc C: memory is Lua's
 ed_scope_hold C: references are Lua's
 ed_set_index_base C: messages count from 1
+ed_split_words ed.split_words
+ed_string_lookup_with ed.string_lookup
 ed_version ed._VERSION
+ed_vocabulary_with ed.vocabulary
 ed_write_png ed.write_png
 ed_abs ed.abs
 ed_acos ed.acos
@@ -351,6 +354,7 @@ ed_range_with ed.range
 ed_rank tensor.rank
 ed_read_csv_names_with ed.read_csv
 ed_read_csv_with ed.read_csv
+ed_read_csv_words_with ed.read_csv_words
 ed_read_idx ed.read_idx
 ed_read_npy ed.read_npy
 ed_reciprocal ed.reciprocal
