@@ -27,7 +27,8 @@ trap 'rm -rf "$folder"' EXIT
 trap 'exit 1' HUP INT TERM
 # Eddy's side leaves its own lists to the system; a sanitized library must not be blamed for them.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=0}"
-CUDA_VISIBLE_DEVICES='' TF_CPP_MIN_LOG_LEVEL=3 PYTHONDONTWRITEBYTECODE=1 "$python" "$here/interop.py" "$1" "$folder" 2> "$folder/stderr"
+# TensorFlow's oneDNN kernels divide by zero in a pool of volumes (2.21, Keras' AdaptiveMaxPooling3D).
+CUDA_VISIBLE_DEVICES='' TF_ENABLE_ONEDNN_OPTS=0 TF_CPP_MIN_LOG_LEVEL=3 PYTHONDONTWRITEBYTECODE=1 "$python" "$here/interop.py" "$1" "$folder" 2> "$folder/stderr"
 code=$?
 # What TensorFlow says while it starts is of interest only if something failed.
 [ $code -eq 0 ] || tail -n 40 "$folder/stderr" >&2
