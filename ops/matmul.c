@@ -239,14 +239,20 @@ ed_tensor *ed_matmul_with(ed_tensor *a, ed_tensor *b, const ed_matmul_options *o
 
 /* ---- linear ---------------------------------------------------------------------------------- */
 
+/* The bias, which may be left out. */
+static ed_tensor *bias_of(const ed_call *call)
+{
+    return call->n_inputs > 2 ? call->inputs[2] : NULL;
+}
+
 static bool linear_infer(ed_call *call)
 {
-    const ed_tensor *x = call->inputs[0], *w = call->inputs[1], *bias = call->inputs[2];
+    const ed_tensor *x = call->inputs[0], *w = call->inputs[1], *bias = bias_of(call);
     if (x->rank < 1 || w->rank != 2 || x->shape[x->rank - 1] != w->shape[0])
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "x must be [..., in] and w [in, out]: x is %s, w is %s",
                             text_of_ints(x->shape, x->rank).s, text_of_ints(w->shape, w->rank).s);
-    if (bias->rank != 1 || bias->shape[0] != w->shape[1])
+    if (bias && (bias->rank != 1 || bias->shape[0] != w->shape[1]))
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "bias must be [out]: w is %s, bias is %s",
                             text_of_ints(w->shape, w->rank).s,
                             text_of_ints(bias->shape, bias->rank).s);
@@ -267,16 +273,16 @@ static bool linear_run(ed_call *call, gemm_activation activation)
 {
     ed_tensor *x = call->inputs[0], *w = call->inputs[1], *y = call->outputs[0];
     if (!y->size) return true;
-    ed_tensor *bias = tensor_contiguous(call->inputs[2]), *copy = NULL;
+    ed_tensor *given = bias_of(call), *bias = given ? tensor_contiguous(given) : NULL, *copy = NULL;
     matrices rows;
-    bool ok = bias != NULL;
+    bool ok = !given || bias;
     if (ok && !rows_of(x, &rows)) {
         ok = (copy = tensor_contiguous(x)) != NULL;
         rows = (matrices){y->size / w->shape[1], w->shape[0], w->shape[0], 1};
         x = copy;
     }
     if (ok) {
-        gemm_epilogue epilogue = {bias->data, activation};
+        gemm_epilogue epilogue = {bias ? bias->data : NULL, activation};
         ok = multiply(x, rows, w, last_two(w, false), y, NULL, &epilogue);
     }
     ed_release(copy);
@@ -296,14 +302,14 @@ static bool linear_relu_kernel(ed_call *call)
 
 static bool linear_plain(const ed_call *call, bool relu)
 {
-    const ed_tensor *x = call->inputs[0], *w = call->inputs[1], *bias = call->inputs[2];
+    const ed_tensor *x = call->inputs[0], *w = call->inputs[1], *bias = bias_of(call);
     double *y = (double *)call->outputs[0]->data;
     int64_t in = w->shape[0], out = w->shape[1];
     for (int64_t e = 0; e < call->outputs[0]->size; e++) {
         double sum = 0;
         for (int64_t p = 0; p < in; p++)
             sum += ((double *)x->data)[e / out * in + p] * ((double *)w->data)[p * out + e % out];
-        sum += ((double *)bias->data)[e % out];
+        if (bias) sum += ((double *)bias->data)[e % out];
         y[e] = relu && sum < 0 ? 0 : sum;
     }
     return true;
@@ -333,7 +339,7 @@ static void product_gradient(const ed_gradient_call *g, ed_tensor *dy)
 static bool linear_gradient(const ed_gradient_call *g)
 {
     product_gradient(g, g->dy[0]);
-    if (g->needs[2]) g->dx[2] = ops_sum_to(g->dy[0], g->shapes[2]);
+    if (g->n_inputs > 2 && g->needs[2]) g->dx[2] = ops_sum_to(g->dy[0], g->shapes[2]);
     return true;
 }
 
@@ -346,7 +352,7 @@ static bool linear_relu_backward(const ed_gradient_call *g)
                     NULL, outputs))
         return false;
     product_gradient(g, outputs[0]);
-    if (g->needs[2]) g->dx[2] = outputs[1];
+    if (g->n_inputs > 2 && g->needs[2]) g->dx[2] = outputs[1];
     return true;
 }
 
@@ -356,12 +362,13 @@ static bool linear_relu_backward(const ed_gradient_call *g)
                     ED_SAMPLE_IN(-2, 2, 5)}},                                                      \
         {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 4, 1),                       \
                     ED_SAMPLE_IN(-2, 2, 1)}},                                                      \
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 4), ED_SAMPLE_IN(-2, 2, 4, 3), ED_SAMPLE_IN(-2, 2, 3)}})
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 4), ED_SAMPLE_IN(-2, 2, 4, 3), ED_SAMPLE_IN(-2, 2, 3)}},   \
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 4, 5)}})
 #define LINEAR_OPERANDS                                                                            \
     {                                                                                              \
         {"x", ED_SET_FLOAT, 'T'}, {"w", ED_SET_FLOAT, 'T'},                                        \
         {                                                                                          \
-            "bias", ED_SET_FLOAT, 'T'                                                              \
+            "bias", ED_SET_FLOAT, 'T', .optional = true                                            \
         }                                                                                          \
     }
 
@@ -400,14 +407,8 @@ ed_tensor *ed_linear(ed_tensor *x, ed_tensor *w, ed_tensor *bias, const char *ac
     if (activation && *activation && !relu)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "linear: unknown activation '%.40s': must be '' or 'relu'", activation);
-    if (!bias) {
-        if (!x || !w) return ed_fail(ED_INVALID_ARGUMENT, "linear: %s is NULL", x ? "w" : "x");
-        ED_SCOPE;
-        ed_tensor *zeros =
-            ed_zeros(ED_SHAPE(ed_rank(w) ? ed_dim(w, -1) : 1), .dtype = ed_dtype_of(w));
-        return zeros ? ed_keep(ed_linear(x, w, zeros, activation)) : NULL;
-    }
-    return relu ? CALL_OP(linear_relu, NULL, x, w, bias) : CALL_OP(linear, NULL, x, w, bias);
+    return relu ? CALL_OP_GIVEN(linear_relu, NULL, x, w, bias)
+                : CALL_OP_GIVEN(linear, NULL, x, w, bias);
 }
 
 /* ---- linear_relu_gradient -------------------------------------------------------------------- */

@@ -217,3 +217,10 @@ check.near(m:exp({}), m:exp())
 check.equal(ed.zeros{}.rank, 0)
 check.equal(ed.ones{1}:reshape{}.rank, 0)
 check.equal(#ed.zeros({2}, {}), 2)
+
+-- An operand that is optional is left out: linear without a bias.
+do
+    local x, w = ed.ones{2, 3}, ed.ones{3, 4}
+    check.near(ed.linear(x, w), ed.matmul(x, w), 0)
+    check.near(x:linear(w), ed.matmul(x, w), 0)
+end
