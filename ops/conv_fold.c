@@ -29,7 +29,7 @@ typedef struct folding {
 } folding;
 
 /* P of dy's rows [first, first + count), from `dy` on. */
-static void multiply(const folding *p, const char *dy, int64_t count, char *scratch)
+static void fold_multiply(const folding *p, const char *dy, int64_t count, char *scratch)
 {
     const conv *c = p->f.c;
     const int64_t positions = count * c->w.out[1], row = p->f.row * c->size;
@@ -71,7 +71,8 @@ static void fold_band(const folding *p, int64_t image, int64_t begin, int64_t en
     char *to = c->x + image * c->in_images.image;
     for (int64_t oh = first, count; oh < last; oh += count) {
         count = conv_min(p->some, last - oh);
-        multiply(p, c->y + image * c->out_images.image + oh * c->out_images.row, count, scratch);
+        fold_multiply(p, c->y + image * c->out_images.image + oh * c->out_images.row, count,
+                      scratch);
         for (int64_t i = 0; i < count; i++)
             loops->add(&p->f, scratch + i * each, to, oh + i, begin, end);
     }

@@ -6,8 +6,8 @@
 #include "ops/ops.h"
 #include "ops/window.h"
 
-/* y [batch, h', w', in * multiplier] = act(x * kernel + bias): two of x, kernel and y are given, the
- * third is computed. All are contiguous, those three not empty, of the same dtype, float32 or
+/* y [batch, h', w', in * multiplier] = act(x * kernel + bias): two of x, kernel and y are given,
+ * the third is computed. All are contiguous, those three not empty, of the same dtype, float32 or
  * float64. */
 typedef struct depthwise_call {
     window w;
