@@ -40,6 +40,7 @@ enum {
     RUN = 2 * LINE,   /* bytes of a column that a block of tiles takes */
     PITCH = RUN + 16, /* of its buffer: no power of two */
     AHEAD = 8,        /* columns that are fetched before they are needed */
+    START = 16,       /* lines with which a row begins: of them the machine can't know yet */
 };
 
 typedef struct box {
@@ -271,18 +272,44 @@ static int partner(const box *b)
     return -1;
 }
 
+/* Asks for the first lines of a row that does not adjoin the one before, which is being copied. */
+static void ask_for_row(const char *from, size_t bytes)
+{
+    for (size_t at = 0; at < bytes && at < START * LINE; at += LINE) __builtin_prefetch(from + at);
+}
+
 /* n rows of so many bytes. */
 static void copy_rows(const box *b, int64_t n, size_t bytes, const char *from, int64_t from_step,
                       char *to, int64_t to_step)
 {
     if (b->stream)
-        for (int64_t i = 0; i < n; i++) stream_row(to + i * to_step, from + i * from_step, bytes);
+        for (int64_t i = 0; i < n; i++) {
+            if (i + 1 < n) ask_for_row(from + (i + 1) * from_step, bytes);
+            stream_row(to + i * to_step, from + i * from_step, bytes);
+        }
     else if (bytes % LINE || bytes > RUN)
         for (int64_t i = 0; i < n; i++) memcpy(to + i * to_step, from + i * from_step, bytes);
     else /* so few lines that a call costs as much */
         for (int64_t i = 0; i < n; i++)
             for (size_t at = 0; at < bytes; at += LINE)
                 memcpy(to + i * to_step + at, from + i * from_step + at, LINE);
+}
+
+/* A row whose elements don't adjoin; past the caches by way of a buffer. */
+static void copy_apart(const box *b, int64_t n, const char *from, int64_t from_stride, char *to,
+                       int64_t to_stride)
+{
+    char buffer[64 * LINE] __attribute__((aligned(LINE)));
+    const int64_t element = (int64_t)b->element, most = (int64_t)sizeof buffer / element;
+    if (!b->stream || to_stride != 1 || from_stride == 0) {
+        copy_row(b->element, n, from, from_stride, to, to_stride);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += most) {
+        const int64_t some = n - i < most ? n - i : most;
+        copy_row(b->element, some, from + i * from_stride * element, from_stride, buffer, 1);
+        stream_row(to + i * element, buffer, (size_t)(some * element));
+    }
 }
 
 /* The innermost dimension, and one of those around it. */
@@ -302,8 +329,8 @@ static void copy_plane(const box *b, plane p, const char *from, char *to)
         copy_rows(b, n, (size_t)(b->shape[last] * element), from, from_step, to, to_step);
     else
         for (int64_t k = 0; k < n; k++)
-            copy_row(b->element, b->shape[last], from + k * from_step, b->from_step[last] / element,
-                     to + k * to_step, b->to_step[last] / element);
+            copy_apart(b, b->shape[last], from + k * from_step, b->from_step[last] / element,
+                       to + k * to_step, b->to_step[last] / element);
 }
 
 static void copy_one(const box *b)

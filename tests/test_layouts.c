@@ -386,6 +386,36 @@ static void views_are_copied(void **state)
     }
 }
 
+/* Copies that pass by the caches, of rows that begin anywhere and of elements apart from each
+ * other. */
+static void large_views_are_copied(void **state)
+{
+    (void)state;
+    static const struct {
+        ed_dtype dtype;
+        cut cut;
+    } cases[] = {
+        {ED_FLOAT32, {2, {2100, 2203}, {0, 3}, {1, 1}, {0, 1}}},
+        {ED_FLOAT32, {2, {1801, 4803}, {0, 1}, {1, 2}, {0, 1}}},
+        {ED_FLOAT64, {2, {9001, 517}, {1, 0}, {1, 2}, {0, 1}}},
+        {ED_UINT8, {2, {2501, 21001}, {0, 2}, {1, 3}, {0, 1}}},
+    };
+    const int before = ed_num_threads();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ED_SCOPE;
+        const cut *c = &cases[i].cut;
+        const ed_dtype dtype = cases[i].dtype;
+        ed_tensor *x =
+            ed_cast(ed_random_uniform(((ed_ints){c->shape, c->rank}), .high = 250), dtype);
+        ed_tensor *view = ed_slice(x, .begin = {c->begin, c->rank}, .step = {c->step, c->rank});
+        assert_true(ed_set_num_threads(1 + (int)i % 3));
+        ed_tensor *y = ed_contiguous(view);
+        assert_fine();
+        if (!is_cut(c, ed_data(x), y, ed_dtype_size(dtype))) fail_msg("large copy %zu", i);
+    }
+    assert_true(ed_set_num_threads(before));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -394,6 +424,7 @@ int main(void)
         cmocka_unit_test_teardown(depthwise_is_a_group_each, check_end),
         cmocka_unit_test_teardown(depthwise_leaves_out, check_end),
         cmocka_unit_test_teardown(views_are_copied, check_end),
+        cmocka_unit_test_teardown(large_views_are_copied, check_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
