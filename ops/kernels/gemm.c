@@ -11,9 +11,10 @@
  * A cut between columns makes both sides pack A, one between rows makes both pack B: the grid is
  * the cheapest of those with the number of pieces that is wanted.
  *
- * Large products share their packing instead (gemm_large.c). A small C under a large k gives too few pieces: there the blocks of k are computed side by side
- * into scratch and then added in their order. By the definition in gemm.h no cut changes a bit, so
- * the grid may follow the number of threads.
+ * Large products share their packing instead (gemm_large.c). A small C under a large k gives too
+ * few pieces: there the blocks of k are computed side by side into scratch and then added in their
+ * order. By the definition in gemm.h no cut changes a bit, so the grid may follow the number of
+ * threads.
  *
  * Pieces of products that OpenBLAS takes (blas.h) are cut by the product's shape alone, since each
  * cut may change their bits.

@@ -20,8 +20,8 @@
  * they are. Stripes differ in height by one row at most rather than leave a thin last one.
  *
  * Products of one row or one column take loops of their own (gemm_row.simd.c). Products of few
- * columns, which would leave lanes idle, are turned over: C's rows become lanes. Lanes beyond the last column are computed with whatever the packed panel holds
- * there, and not stored.
+ * columns, which would leave lanes idle, are turned over: C's rows become lanes. Lanes beyond the
+ * last column are computed with whatever the packed panel holds there, and not stored.
  */
 #include "ops/kernels/isa.h"
 

@@ -12,8 +12,8 @@
  *        | thread 1 |     |                   |
  *        +----------+     +-------------------+
  *
- * So an element of A or B is packed once, where pieces that know nothing of each other (gemm.c) pack
- * it once each.
+ * So an element of A or B is packed once, where pieces that know nothing of each other (gemm.c)
+ * pack it once each.
  */
 #include "ops/kernels/gemm_piece.h"
 #include "tensor/hard.h"

@@ -1,6 +1,6 @@
 /*
- * Packing for matrix products: lines of a matrix come to lie side by side, step by step of k, as the
- * micro-kernels read them.
+ * Packing for matrix products: lines of a matrix come to lie side by side, step by step of k, as
+ * the micro-kernels read them.
  */
 #include "ops/kernels/isa.h"
 

@@ -1,5 +1,5 @@
-/* Between gemm.c and gemm_large.c, which cut products into pieces for threads, and gemm.simd.c, which
- * computes a piece on one thread. */
+/* Between gemm.c and gemm_large.c, which cut products into pieces for threads, and gemm.simd.c,
+ * which computes a piece on one thread. */
 #ifndef EDDY_OPS_KERNELS_GEMM_PIECE_H
 #define EDDY_OPS_KERNELS_GEMM_PIECE_H
 
@@ -63,8 +63,9 @@ ISA_DECLARE(void, gemm_pack, bool wide, int64_t k, int64_t n, const char *b, int
             int64_t b_col, char *panels, int64_t panel_step);
 
 /*
- * Adds the steps [p, p + gemm_block) of k to C, or begins or ends the sums where these are the first
- * or the last. `panels` has the steps' rows of B, packed by gemm_pack one panel behind the other.
+ * Adds the steps [p, p + gemm_block) of k to C, or begins or ends the sums where these are the
+ * first or the last. `panels` has the steps' rows of B, packed by gemm_pack one panel behind the
+ * other.
  */
 ISA_DECLARE(void, gemm_rows, const gemm_job *job, int64_t p, const char *panels, char *scratch);
 

@@ -1,7 +1,8 @@
 /*
- * The micro-kernels of matrix products. A tile is rows x 2 vectors of C held in registers. A step of
- * k loads two vectors of B's row and adds their products with each of the rows' elements of A's
- * column, spread to all lanes: 14 x 2 tiles of AVX-512 ask for 16 loads with 28 fused multiply-adds.
+ * The micro-kernels of matrix products. A tile is rows x 2 vectors of C held in registers. A step
+ * of k loads two vectors of B's row and adds their products with each of the rows' elements of A's
+ * column, spread to all lanes: 14 x 2 tiles of AVX-512 ask for 16 loads with 28 fused
+ * multiply-adds.
  */
 #include "ops/kernels/isa.h"
 
@@ -42,7 +43,8 @@ INLINE void write_sums(const tile *t, const bool wide, const int rows, const int
 }
 
 /* The micro-kernel: rows x vecs vectors of C in registers, one column of A times one row of B added
- * a step. C's rows are asked for one after the other: all at once they would keep A and B waiting. */
+ * a step. C's rows are asked for one after the other: all at once they would keep A and B
+ * waiting. */
 INLINE void tile_run(const tile *t, const bool wide, const int rows, const int vecs,
                      const bool dense)
 {

@@ -1,6 +1,6 @@
 /*
- * The vectors of matrix products: one type for both dtypes, the operations that a product takes, and
- * squares of elements turned over in registers. For the *.simd.c files of products, within ISA.
+ * The vectors of matrix products: one type for both dtypes, the operations that a product takes,
+ * and squares of elements turned over in registers. For the *.simd.c files of products, within ISA.
  */
 #ifndef EDDY_OPS_KERNELS_GEMM_VECTOR_H
 #define EDDY_OPS_KERNELS_GEMM_VECTOR_H
