@@ -149,7 +149,7 @@ static int recompute(lua_State *L)
     return binding_finish(L, &b, h, y);
 }
 
-/* ---- Maps -------------------------------------------------------------------------------------- */
+/* ---- Maps ------------------------------------------------------------------------------------ */
 
 /* vectorized_map({forward = }, {elems}): the results. */
 static int vectorized_map(lua_State *L)

@@ -36,7 +36,7 @@ struct candidates {
     int64_t range, num_sampled;
     bool unique;
     const ed_draw *draw;
-    int64_t reserved;  /* with weights: the first classes, which have none */
+    int64_t reserved;   /* with weights: the first classes, which have none */
     const double *sums; /* the weights of class reserved, of it and the next, ... */
 };
 
@@ -122,7 +122,7 @@ static bool add_class(class_set *set, int64_t class)
 }
 
 /* Rarer classes than these draws give are an error: a weight may be too small to be ever drawn. */
-static const double most_tries = 0x1p28;
+static const double most_tries = 0x1p24;
 
 /* Draws the classes; the number of tries, 0 with an error on failure. */
 static double draw_classes(const ed_call *call, const candidates *c, int64_t *classes)
@@ -145,10 +145,11 @@ static double draw_classes(const ed_call *call, const candidates *c, int64_t *cl
     }
     memory_free(set.places);
     if (n == c->num_sampled) return tries;
-    ed_call_fail(call, ED_INVALID_ARGUMENT,
-                 "%.0f draws gave no more than %lld different classes: the others' weights are 0 or "
-                 "too small",
-                 tries, (long long)n);
+    ed_call_fail(
+        call, ED_INVALID_ARGUMENT,
+        "%.0f draws gave no more than %lld different classes: the others' weights are 0 or "
+        "too small",
+        tries, (long long)n);
     return 0;
 }
 
@@ -359,17 +360,17 @@ ED_OP(fixed_unigram_candidate_sampler) = {
     .kernel = unigram_kernel,
     .no_gradient = "its numbers are drawn",
     .reference = unigram_reference,
-    .samples =
-        ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 6, 3, 2), ED_SAMPLE_IN(1, 4, 6)},
-                    UNIGRAMS(.num_sampled = 4, .num_reserved_ids = 1)},
-                   {.inputs = {ED_SAMPLE_IN(0, 4, 5), ED_SAMPLE_IN(0.5, 4, 5)},
-                    UNIGRAMS(.num_sampled = 9, .unique = false, .distortion = 0.75)}),
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 6, 3, 2), ED_SAMPLE_IN(1, 4, 6)},
+                           UNIGRAMS(.num_sampled = 4, .num_reserved_ids = 1)},
+                          {.inputs = {ED_SAMPLE_IN(0, 4, 5), ED_SAMPLE_IN(0.5, 4, 5)},
+                           UNIGRAMS(.num_sampled = 9, .unique = false, .distortion = 0.75)}),
 };
 
-ed_tensor *ed_fixed_unigram_candidate_sampler_with(
-    ed_tensor *true_classes, int64_t num_sampled, ed_tensor *unigrams,
-    ed_tensor **true_expected_count, ed_tensor **sampled_expected_count,
-    const ed_unigram_sampler_options *options)
+ed_tensor *ed_fixed_unigram_candidate_sampler_with(ed_tensor *true_classes, int64_t num_sampled,
+                                                   ed_tensor *unigrams,
+                                                   ed_tensor **true_expected_count,
+                                                   ed_tensor **sampled_expected_count,
+                                                   const ed_unigram_sampler_options *options)
 {
     options = OPTIONS_OR_DEFAULTS(ED_UNIGRAM_SAMPLER_OPTIONS, options);
     return ops_call_into(&ed_op_fixed_unigram_candidate_sampler,

@@ -162,8 +162,8 @@ typedef struct ed_batch_call {
  * What a definition may have as `batch`. Each returns the outputs, [n, ...], or NULL with an error.
  *
  * ed_batch_broadcast: leading axes of the operands broadcast, as of elementwise ops and matmul.
- * ed_batch_first: the first operand may have any leading axes, of which nothing tells but attributes
- * of type AXIS and AXES, and the others are for all of them; where those differ, one call after the
+ * ed_batch_first: the first operand may have any leading axes, of which only attributes of type
+ * AXIS and AXES tell, and the others are for all of them; where those differ, one call after the
  * other.
  * ed_batch_axes: all operands have the same rank, and nothing tells of an axis but the attributes
  * of type AXIS and AXES. ed_batch_reduction: the same, and AXES that are not given are all axes.
