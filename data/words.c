@@ -98,8 +98,8 @@ static bool enter_vocabulary(word_table *table, ed_strings vocabulary)
     for (int64_t i = 0; i < vocabulary.count; i++) {
         word *w = table_find(table, vocabulary.values[i]);
         if (w->text)
-            return ed_fail(ED_INVALID_ARGUMENT, "string_lookup: \"%.40s\" is in the vocabulary twice",
-                           w->text);
+            return ed_fail(ED_INVALID_ARGUMENT,
+                           "string_lookup: \"%.40s\" is in the vocabulary twice", w->text);
         *w = (word){.text = vocabulary.values[i], .place = i};
     }
     return true;
@@ -136,7 +136,8 @@ ed_tensor *ed_string_lookup_with(ed_strings words, ed_strings vocabulary,
         return NULL;
     ED_SCOPE;
     ed_tensor *places = scope_give(tensor_new(ED_INT64, 1, &words.count));
-    if (!places || !look_up(words, vocabulary, options->num_oov_indices, (int64_t *)places->data)) return NULL;
+    if (!places || !look_up(words, vocabulary, options->num_oov_indices, (int64_t *)places->data))
+        return NULL;
     return ed_keep(places);
 }
 

@@ -172,6 +172,7 @@ static const keras_rule rules[] = {
     {"layer", "bidirectional", "merge_mode", KERAS_SAME, NULL, "none"},
     {"layer", "discretization", "bin_boundaries", KERAS_LIST, NULL, NULL},
     {"layer", "discretization", "num_bins", KERAS_SAME, NULL, "0"},
+    {"layer", "integer_lookup", "max_tokens", KERAS_SAME, NULL, "0"},
     {"layer", "multi_head_attention", "value_dim", KERAS_SAME, NULL, "0"},
     {"layer", "rnn", "state_size", KERAS_LEFT_OUT, NULL, NULL},
     {"layer", "rnn", "activity_regularizer", KERAS_OPTIONAL, NULL, NULL},
@@ -258,6 +259,7 @@ bool keras_key_is_harmless(const char *key, const char *value)
         {"seed", NULL},
         {"trainable", "true"},
         {"vocabulary_dtype", "\"int64\""},
+        {"vocabulary_size", NULL}, /* the vocabulary is there */
     };
     if (!strcmp(value, "null") || !strcmp(value, "false")) return true;
     for (int i = 0; i < COUNT(known); i++)

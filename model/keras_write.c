@@ -316,9 +316,17 @@ static ed_dtype weights_dtype(const ed_layer *layer)
     return ED_DTYPE_NONE;
 }
 
+/* Of hashes, lookups and the like Keras asks for the policy int64 where they give integers. */
+static bool gives_integers(const ed_layer *layer)
+{
+    const ed_field *mode = schema_find(layer->class->kind.fields, "output_mode");
+    return mode && !strcmp(*(const char *const *)ED_FIELD_AT(mode, layer_options(layer)), "int");
+}
+
 /* What the layer computes in: Keras' dtype policy. */
 static ed_dtype policy_of(const ed_layer *layer)
 {
+    if (gives_integers(layer)) return ED_INT64;
     const ed_dtype dtype = layer->dtype ? layer->dtype : weights_dtype(layer);
     if (dtype) return dtype;
     return ed_dtype_is_float(layer->output_dtype) ? layer->output_dtype : ED_FLOAT32;
@@ -327,7 +335,7 @@ static ed_dtype policy_of(const ed_layer *layer)
 static bool put_policy(writer *w, const ed_layer *layer)
 {
     const ed_dtype dtype = policy_of(layer);
-    if (dtype != ED_FLOAT32 && dtype != ED_FLOAT64)
+    if (dtype != ED_FLOAT32 && dtype != ED_FLOAT64 && dtype != ED_INT64)
         return ed_fail(ED_UNIMPLEMENTED,
                        "%s: the layer %s computes in %s, expected float32 or "
                        "float64",
