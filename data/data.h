@@ -53,8 +53,8 @@ const char *const *ed_read_csv_names_with(const char *path, const ed_read_csv_op
     ED_WITH_OPTIONS(ed_read_csv_names_with(path, &ed_options_), ED_READ_CSV_OPTIONS,               \
                     ed_read_csv_options, ##__VA_ARGS__)
 
-/* The fields of the columns that ed_read_csv reads with these options, as texts, row by row; .missing
- * and .dtype do not count. The scope owns them; no array on failure. */
+/* The fields of the columns that ed_read_csv reads with these options, as texts, row by row;
+ * .missing and .dtype do not count. The scope owns them; no array on failure. */
 ed_strings ed_read_csv_words_with(const char *path, const ed_read_csv_options *options);
 #define ed_read_csv_words(path, ...)                                                               \
     ED_WITH_OPTIONS(ed_read_csv_words_with(path, &ed_options_), ED_READ_CSV_OPTIONS,               \

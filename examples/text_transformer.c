@@ -1,6 +1,7 @@
 /*
  * A small transformer that learns a text letter by letter and then writes: each position attends to
- * those before it (Vaswani et al., 2017), and says which letter comes next. text_transformer [small]
+ * those before it (Vaswani et al., 2017), and says which letter comes next.
+ * text_transformer [small]
  */
 #include <eddy.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static const char text[] = "the sun rose over the hill, and the hill rose over t
                            "one song is sung by the sea, and the day has begun. ";
 enum { LETTERS = sizeof text - 1 };
 
-/* ---- Letters [batch, length] to vectors: what each is, and where it stands -------------------- */
+/* ---- Letters [batch, length] to vectors: what each is, and where it stands ------------------- */
 
 typedef struct letters {
     ed_layer *what;
@@ -48,7 +49,7 @@ static ed_tensor *normalize(ed_tensor *x)
     return ed_forward(ed_layer_layer_normalization(), x);
 }
 
-/* What a position has learned so far, what it finds at those before it, and what follows from both. */
+/* What a position has learned so far, what it finds at those before it, what follows from both. */
 static ed_tensor *block(ed_tensor *x)
 {
     ed_layer *attention =
