@@ -1,7 +1,8 @@
 /*
  * Tables of numbers and words from CSV files (RFC 4180): fields between delimiters, in quotes where
- * they have delimiters, quotes (doubled) or ends of lines. Blank lines are passed over; spaces around a field
- * without quotes, a byte order mark and the ends of lines of other systems do not matter.
+ * they have delimiters, quotes (doubled) or ends of lines. Blank lines are passed over; spaces
+ * around a field without quotes, a byte order mark and the ends of lines of other systems do not
+ * matter.
  *
  * The file is mapped and read twice: lines are counted first, so that the tensor is made in its
  * size, and every line is known to have as many fields as the first.
