@@ -262,7 +262,7 @@ static bool sampler_reference(const ed_call *call)
                              ED_ATTRS(SAMPLER_ATTRS, sampler_attrs, .num_sampled = num_sampled,    \
                                       .range_max = range_max, .unique = options->unique,           \
                                       .draw = {options->generator}),                               \
-                             (ed_tensor **const[]){true_expected_count, sampled_expected_count});  \
+                             (ed_tensor * *const[]){true_expected_count, sampled_expected_count}); \
     }
 
 SAMPLER(uniform_candidate_sampler, uniform_sampler, "classes that are equally probable")
@@ -373,13 +373,12 @@ ed_tensor *ed_fixed_unigram_candidate_sampler_with(ed_tensor *true_classes, int6
                                                    const ed_unigram_sampler_options *options)
 {
     options = OPTIONS_OR_DEFAULTS(ED_UNIGRAM_SAMPLER_OPTIONS, options);
-    return ops_call_into(&ed_op_fixed_unigram_candidate_sampler,
-                         (ed_tensor *const[]){true_classes, unigrams}, 2,
-                         ED_ATTRS(UNIGRAM_ATTRS, unigram_attrs, .num_sampled = num_sampled,
-                                  .unique = options->unique, .distortion = options->distortion,
-                                  .num_reserved_ids = options->num_reserved_ids,
-                                  .draw = {options->generator}),
-                         (ed_tensor **const[]){true_expected_count, sampled_expected_count});
+    return ops_call_into(
+        &ed_op_fixed_unigram_candidate_sampler, (ed_tensor *const[]){true_classes, unigrams}, 2,
+        ED_ATTRS(UNIGRAM_ATTRS, unigram_attrs, .num_sampled = num_sampled,
+                 .unique = options->unique, .distortion = options->distortion,
+                 .num_reserved_ids = options->num_reserved_ids, .draw = {options->generator}),
+        (ed_tensor * *const[]){true_expected_count, sampled_expected_count});
 }
 
 static void store(ed_tensor **to, ed_tensor *result)
