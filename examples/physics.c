@@ -37,7 +37,8 @@ int main(int argc, char **argv)
         ed_tape *tape = ed_tape_begin();
         ed_tensor *loss = ed_reduce_mean(ed_square(residual(net, t)));
         ed_minimize(adam, tape, loss, net);
-        if (step % (steps / 5) == 0) printf("step %4d: residual %.2g\n", step, ed_item(loss));
+        if (step % (steps < 5 ? 1 : steps / 5) == 0)
+            printf("step %4d: residual %.2g\n", step, ed_item(loss));
     }
 
     printf("    t      u(t)    sin(t)\n");

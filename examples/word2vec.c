@@ -139,7 +139,8 @@ int main(int argc, char **argv)
         ed_tensor *loss = ed_reduce_mean(ed_sampled_softmax_loss(
             weights, biases, near, ed_gather(vectors, seen), drawn, near_count, drawn_count));
         ed_minimize(adam, tape, loss, ed_list_of(vectors, weights, biases));
-        if (step % (steps / 5) == 0) printf("step %4d: loss %.3f\n", step, ed_item(loss));
+        if (step % (steps < 5 ? 1 : steps / 5) == 0)
+            printf("step %4d: loss %.3f\n", step, ed_item(loss));
     }
     printf("neighbors of the word's kind: %.0f %%\n", compare(ed_value(vectors)));
     if (ed_failed()) return fprintf(stderr, "word2vec: %s\n", ed_error()), 1;
