@@ -85,7 +85,9 @@ static const sampler uniform_sampler = {draw_uniform, uniform_probability},
 static bool check_number(const ed_call *call, int64_t num_sampled, bool unique, int64_t range)
 {
     return !unique || num_sampled <= range ||
-           ed_call_fail(call, ED_INVALID_ARGUMENT, "there are no %lld different ones of %lld",
+           ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "num_sampled is %lld, but there are only %lld different classes; "
+                        "with unique = false a class may come more than once",
                         (long long)num_sampled, (long long)range);
 }
 
@@ -147,7 +149,7 @@ static double draw_classes(const ed_call *call, const candidates *c, int64_t *cl
     if (n == c->num_sampled) return tries;
     ed_call_fail(
         call, ED_INVALID_ARGUMENT,
-        "%.0f draws gave no more than %lld different classes: the others' weights are 0 or "
+        "%.0f draws gave no more than %lld different classes: the weights of the others are 0 or "
         "too small",
         tries, (long long)n);
     return 0;

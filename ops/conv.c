@@ -173,7 +173,7 @@ bool conv_kernel(ed_call *call)
                                      .kernel = call->inputs[1],
                                      .y = call->outputs[0],
                                      .bias = call->inputs[2],
-                                     .relu = o->activation[0] == 'r'});
+                                     .relu = conv_is_relu(o->activation)});
 }
 
 static bool conv2d_gradient_input_kernel(ed_call *call)

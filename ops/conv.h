@@ -17,6 +17,12 @@ typedef struct conv_roles {
 ed_list *conv_batch_of(const ed_batch_call *call, const conv_roles *roles);
 ed_list *depthwise_batch_of(const ed_batch_call *call, const conv_roles *roles);
 
+/* Whether the activation of conv2d_bias or depthwise_conv2d_bias, linear or relu, is relu. */
+static inline bool conv_is_relu(const char *activation)
+{
+    return activation[0] == 'r';
+}
+
 /* y = act(x * kernel + bias): two of x, kernel and y are given, the third is computed. All are
  * contiguous and not empty, of the same dtype, float32 or float64. */
 typedef struct conv_call {

@@ -8,18 +8,14 @@
 #include "ops/execute.h"
 #include "ops/ops.h"
 
-static bool is_relu(const char *activation)
-{
-    return activation[0] == 'r';
-}
-
 /* Checks the bias of a call whose output is there. */
 static bool check_bias(const ed_call *call, bool channels_first)
 {
     const ed_tensor *bias = call->inputs[2], *y = call->outputs[0];
     const int64_t channels = y->shape[channels_first ? 1 : 3];
     if (bias->rank == 1 && bias->shape[0] == channels) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "bias is %s; it must be [%lld], as the channels",
+    return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "bias is %s; it must be [%lld], one for each channel of the result",
                         text_of_ints(bias->shape, bias->rank).s, (long long)channels);
 }
 
@@ -73,15 +69,14 @@ static bool conv2d_bias_infer(ed_call *call)
 static bool conv2d_bias_reference(const ed_call *call)
 {
     const ed_conv2d_bias_options *o = call->attrs;
-    return conv_reference(call) &&
-           end_reference(call, conv_first(call->attrs), is_relu(o->activation));
+    return conv_reference(call) && end_reference(call, conv_first(o), conv_is_relu(o->activation));
 }
 
 static bool conv2d_bias_gradient(const ed_gradient_call *g)
 {
     const ed_conv2d_bias_options *o = g->attrs;
     const ed_conv2d_options *conv = ED_OPTIONS_FROM(ED_CONV2D_OPTIONS, o, ed_conv2d_options);
-    ed_tensor *dz = bias_gradient(g, conv_first(o), is_relu(o->activation));
+    ed_tensor *dz = bias_gradient(g, conv_first(o), conv_is_relu(o->activation));
     if (g->needs[0]) g->dx[0] = conv_transposed(conv, dz, g->inputs[1], g->shapes[0]);
     if (g->needs[1]) g->dx[1] = conv_kernel_gradient(conv, g->inputs[0], dz, g->shapes[1]);
     return true;
@@ -146,7 +141,7 @@ static bool depthwise_bias_reference(const ed_call *call)
 {
     const ed_depthwise_conv2d_bias_options *o = call->attrs;
     return depthwise_reference(call) &&
-           end_reference(call, depthwise_first(call->attrs), is_relu(o->activation));
+           end_reference(call, depthwise_first(o), conv_is_relu(o->activation));
 }
 
 static bool depthwise_bias_gradient(const ed_gradient_call *g)
@@ -154,7 +149,7 @@ static bool depthwise_bias_gradient(const ed_gradient_call *g)
     const ed_depthwise_conv2d_bias_options *o = g->attrs;
     const ed_depthwise_conv2d_options *conv =
         ED_OPTIONS_FROM(ED_DEPTHWISE_CONV2D_OPTIONS, o, ed_depthwise_conv2d_options);
-    ed_tensor *dz = bias_gradient(g, depthwise_first(o), is_relu(o->activation));
+    ed_tensor *dz = bias_gradient(g, depthwise_first(o), conv_is_relu(o->activation));
     if (g->needs[0]) g->dx[0] = depthwise_transposed(conv, dz, g->inputs[1], g->shapes[0]);
     if (g->needs[1]) g->dx[1] = depthwise_kernel_gradient(conv, g->inputs[0], dz, g->shapes[1]);
     return true;

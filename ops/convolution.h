@@ -45,7 +45,11 @@ ed_tensor *ed_conv1d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv1d_optio
 ed_tensor *ed_conv2d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv2d_options *options);
 ed_tensor *ed_conv3d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv3d_options *options);
 
-/* activation(ed_conv2d(x, kernel) + bias) in one pass, bias [out]: what a layer computes. */
+/*
+ * activation(ed_conv2d(x, kernel) + bias) in one pass, as ed_layer_conv2d computes it: bias [out],
+ * of the dtype of x and kernel, float32 or float64. Fails for a bias of another shape, and for what
+ * ed_conv2d refuses.
+ */
 #define ED_CONV_ACTIVATION(FIELD, T)                                                               \
     FIELD(T, CHOICE, activation, "linear", ED_ONE_OF("linear", "relu"), "of what was summed")
 #define ED_CONV2D_BIAS_OPTIONS(FIELD, T)                                                           \
@@ -100,7 +104,9 @@ ed_tensor *ed_separable_conv2d_with(ed_tensor *x, ed_tensor *depthwise_kernel,
                                     ed_tensor *pointwise_kernel,
                                     const ed_depthwise_conv2d_options *options);
 
-/* activation(ed_depthwise_conv2d(x, kernel) + bias) in one pass, bias [in * multiplier]. */
+/* activation(ed_depthwise_conv2d(x, kernel) + bias) in one pass, bias [in * multiplier], of the
+ * dtype of x and kernel. Fails for a bias of another shape, and for what ed_depthwise_conv2d
+ * refuses. */
 #define ED_DEPTHWISE_CONV2D_BIAS_OPTIONS(FIELD, T)                                                 \
     ED_DEPTHWISE_CONV2D_OPTIONS(FIELD, T)                                                          \
     ED_CONV_ACTIVATION(FIELD, T)

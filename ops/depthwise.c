@@ -132,7 +132,7 @@ static depthwise_call forward_call(const ed_call *call)
                             .kernel = call->inputs[1],
                             .y = call->outputs[0],
                             .bias = has_bias ? call->inputs[2] : NULL,
-                            .relu = has_bias && o->activation[0] == 'r'};
+                            .relu = has_bias && conv_is_relu(o->activation)};
 }
 
 static depthwise_call gradient_input_call(const ed_call *call)

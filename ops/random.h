@@ -185,11 +185,9 @@ ed_tensor *ed_log_uniform_candidate_sampler_with(ed_tensor *true_classes, int64_
                                                  const ed_candidate_sampler_options *options);
 
 /*
- * The same where class num_reserved_ids + i is drawn with a probability proportional to unigrams[i]
- * to the power of distortion, of weights >= 0, and the first num_reserved_ids classes never are. /
- * Where counts, a variable [classes] that holds 1 for each at first, has the weights, to which each
- * true class adds 1 after the draw: it learns how frequent they are. / All classes from 0 to
- * num_sampled-1, each expected once.
+ * The same with weights: class num_reserved_ids + i is drawn with a probability proportional to
+ * unigrams[i] to the power of distortion, and the first num_reserved_ids classes never are.
+ * unigrams [classes - num_reserved_ids] are floats, finite, >= 0 and not all 0.
  */
 #define ED_UNIGRAM_SAMPLER_OPTIONS(FIELD, T)                                                       \
     FIELD(T, FLOAT, distortion, 1, ED_FINITE, "the power to which each weight is taken")           \
@@ -201,11 +199,16 @@ ed_tensor *ed_fixed_unigram_candidate_sampler_with(ed_tensor *true_classes, int6
                                                    ed_tensor **true_expected_count,
                                                    ed_tensor **sampled_expected_count,
                                                    const ed_unigram_sampler_options *options);
+
+/* The same with weights that are learned: counts, a variable [classes] of floats, which holds 1 for
+ * each class at first. After the draw each true class adds 1 to its own. */
 ed_tensor *ed_learned_unigram_candidate_sampler_with(ed_tensor *true_classes, int64_t num_sampled,
                                                      ed_tensor *counts,
                                                      ed_tensor **true_expected_count,
                                                      ed_tensor **sampled_expected_count,
                                                      const ed_candidate_sampler_options *options);
+
+/* Without a draw: all classes from 0 to num_sampled-1, each expected once. */
 ed_tensor *ed_all_candidate_sampler(ed_tensor *true_classes, int64_t num_sampled,
                                     ed_tensor **true_expected_count,
                                     ed_tensor **sampled_expected_count);

@@ -384,12 +384,12 @@ static bool scatter_nd_gradient(const ed_gradient_call *g)
 #define SCATTER_SHAPE(...)                                                                         \
     ED_ATTRS(SCATTER_ND_ATTRS, scatter_nd_attrs, .shape = ED_SAMPLE_INTS(__VA_ARGS__))
 
-/* y = zeros, to which the updates are added at the indices */
 static ed_list *scatter_nd_batch(const ed_batch_call *call)
 {
     return call->inputs[1]->rank ? batch_last(call, 2) : ed_batch_each(call);
 }
 
+/* y = zeros, to which the updates are added at the indices */
 ED_OP(scatter_nd) = {
     .name = "scatter_nd",
     .doc = "zeros, to which the updates are added at the indices",

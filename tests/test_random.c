@@ -562,7 +562,7 @@ static void sampled_classes(void **state)
     assert_fails(ed_fixed_unigram_candidate_sampler(labels, 2, ed_zeros(ED_SHAPE(5)), NULL, NULL),
                  ED_INVALID_ARGUMENT, "unigrams are all 0");
     assert_fails(ed_fixed_unigram_candidate_sampler(labels, 6, weights, NULL, NULL),
-                 ED_INVALID_ARGUMENT, "there are no 6 different ones of 5");
+                 ED_INVALID_ARGUMENT, "num_sampled is 6, but there are only 5 different classes");
     /* learned: equal at first, then what was true more often */
     ed_tensor *counts = ed_variable(ed_ones(ED_SHAPE(5)));
     has_shares(ed_learned_unigram_candidate_sampler(labels, 20000, counts, &of_true, NULL,
@@ -579,7 +579,7 @@ static void sampled_classes(void **state)
     assert_fails(ed_all_candidate_sampler(labels, 0, NULL, NULL), ED_INVALID_ARGUMENT,
                  "num_sampled must be at least 1");
     assert_fails(ed_uniform_candidate_sampler(labels, 11, 10, NULL, NULL), ED_INVALID_ARGUMENT,
-                 "uniform_candidate_sampler: there are no 11 different ones of 10");
+                 "uniform_candidate_sampler: num_sampled is 11, but there are only 10 different");
     assert_fails(ed_uniform_candidate_sampler(labels, 2, 4, NULL, NULL), ED_OUT_OF_RANGE,
                  "true_classes[2], counted flat, is 4; it must be in 0..3");
 }
