@@ -18,6 +18,7 @@
 #include <strings.h>
 
 typedef struct csv {
+    const char *who; /* the function, for errors */
     const char *path, *at, *end;
     int64_t line; /* of `at`, the first is 1 */
     char delimiter;
@@ -42,7 +43,7 @@ static bool is_blank(char c)
 
 static void *csv_fail(const csv *c, int64_t line, const char *what)
 {
-    return ed_fail(ED_DATA_LOSS, "read_csv: %s: line %lld: %s", c->path, (long long)line, what);
+    return ed_fail(ED_DATA_LOSS, "%s: %s: line %lld: %s", c->who, c->path, (long long)line, what);
 }
 
 /* Moves behind the end of a line: LF, CR or both. */
@@ -164,7 +165,7 @@ static int64_t find_column(const csv *c, const char *name)
         nearest_see(&near, name, c->names[i]);
         if (strcmp(c->names[i], name) != 0) continue;
         if (found >= 0)
-            return ed_fail(ED_INVALID_ARGUMENT, "read_csv: %s has two columns \"%s\"", c->path,
+            return ed_fail(ED_INVALID_ARGUMENT, "%s: %s has two columns \"%s\"", c->who, c->path,
                            name),
                    -1;
         found = i;
@@ -172,7 +173,7 @@ static int64_t find_column(const csv *c, const char *name)
     char hint[256];
     nearest_text(&near, hint, sizeof hint);
     if (found < 0)
-        ed_fail(ED_NOT_FOUND, "read_csv: %s has no column \"%s\"%s%s", c->path, name,
+        ed_fail(ED_NOT_FOUND, "%s: %s has no column \"%s\"%s%s", c->who, c->path, name,
                 *hint ? "; " : "", hint);
     return found;
 }
@@ -180,7 +181,7 @@ static int64_t find_column(const csv *c, const char *name)
 /* Those that `wanted` names, a line as that of the names; NULL: all. */
 static bool choose_columns(csv *c, const char *wanted)
 {
-    csv list = {.path = "columns", .at = wanted, .line = 1, .delimiter = ','};
+    csv list = {.who = c->who, .path = "columns", .at = wanted, .line = 1, .delimiter = ','};
     csv_field f = {0};
     if (wanted) list.end = wanted + strlen(wanted);
     csv counted = list;
@@ -315,21 +316,24 @@ static ed_strings read_words(csv *c)
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-static bool check_options(const char *path, const ed_read_csv_options *o)
+/* A complete copy of the options, checked; NULL on failure. */
+static const ed_read_csv_options *checked(const csv *c, const ed_read_csv_options *options)
 {
-    if (!path) return ed_fail(ED_INVALID_ARGUMENT, "read_csv: path is NULL");
+    const ed_read_csv_options *o = CHECKED_OPTIONS(c->who, ED_READ_CSV_OPTIONS, options);
+    if (!o) return NULL;
+    if (!c->path) return ed_fail(ED_INVALID_ARGUMENT, "%s: path is NULL", c->who);
     if (!o->delimiter || strlen(o->delimiter) != 1 || strchr("\"\r\n", *o->delimiter))
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "read_csv: delimiter must be one character, such as \",\" or \";\"");
-    if (o->dtype == ED_DTYPE_NONE) return ed_fail(ED_INVALID_ARGUMENT, "read_csv: dtype is none");
-    return true;
+                       "%s: delimiter must be one character, such as \",\" or \";\"", c->who);
+    if (o->dtype == ED_DTYPE_NONE) return ed_fail(ED_INVALID_ARGUMENT, "%s: dtype is none", c->who);
+    return o;
 }
 
 /* Opens the file and chooses columns: the mapping of the file, in the scope. */
 static ed_buffer *open_table(csv *c, const ed_read_csv_options *o)
 {
     io_file file;
-    if (!io_open(&file, "read_csv", c->path)) return NULL;
+    if (!io_open(&file, c->who, c->path)) return NULL;
     ed_buffer *map = io_map(&file);
     const size_t size = (size_t)file.size;
     io_close(&file);
@@ -346,10 +350,9 @@ static ed_buffer *open_table(csv *c, const ed_read_csv_options *o)
 
 ed_tensor *ed_read_csv_with(const char *path, const ed_read_csv_options *options)
 {
-    options = CHECKED_OPTIONS("read_csv", ED_READ_CSV_OPTIONS, options);
-    if (!options || !check_options(path, options)) return NULL;
+    csv c = {.who = "read_csv", .path = path};
+    if (!(options = checked(&c, options))) return NULL;
     ED_SCOPE;
-    csv c = {.path = path};
     ed_buffer *map = open_table(&c, options);
     ed_tensor *t = map ? read_rows(&c, options) : NULL;
     if (map) memory_buffer_release(map);
@@ -358,9 +361,8 @@ ed_tensor *ed_read_csv_with(const char *path, const ed_read_csv_options *options
 
 const char *const *ed_read_csv_names_with(const char *path, const ed_read_csv_options *options)
 {
-    options = CHECKED_OPTIONS("read_csv_names", ED_READ_CSV_OPTIONS, options);
-    if (!options || !check_options(path, options)) return NULL;
-    csv c = {.path = path};
+    csv c = {.who = "read_csv_names", .path = path};
+    if (!(options = checked(&c, options))) return NULL;
     ed_buffer *map = open_table(&c, options);
     if (!map) return NULL;
     memory_buffer_release(map);
@@ -372,9 +374,8 @@ const char *const *ed_read_csv_names_with(const char *path, const ed_read_csv_op
 
 ed_strings ed_read_csv_words_with(const char *path, const ed_read_csv_options *options)
 {
-    options = CHECKED_OPTIONS("read_csv_words", ED_READ_CSV_OPTIONS, options);
-    if (!options || !check_options(path, options)) return (ed_strings){0};
-    csv c = {.path = path};
+    csv c = {.who = "read_csv_words", .path = path};
+    if (!(options = checked(&c, options))) return (ed_strings){0};
     ed_buffer *map = open_table(&c, options);
     const ed_strings words = map ? read_words(&c) : (ed_strings){0};
     if (map) memory_buffer_release(map);

@@ -53,15 +53,15 @@ const char *const *ed_read_csv_names_with(const char *path, const ed_read_csv_op
     ED_WITH_OPTIONS(ed_read_csv_names_with(path, &ed_options_), ED_READ_CSV_OPTIONS,               \
                     ed_read_csv_options, ##__VA_ARGS__)
 
-/* The fields of the columns that ed_read_csv reads with these options, as texts, row by row;
- * .missing and .dtype do not count. The scope owns them; no array on failure. */
+/* The fields of the columns that ed_read_csv reads with these options, as strings, row by row;
+ * .missing and .dtype do not count. The scope owns them; values is NULL on failure. */
 ed_strings ed_read_csv_words_with(const char *path, const ed_read_csv_options *options);
 #define ed_read_csv_words(path, ...)                                                               \
     ED_WITH_OPTIONS(ed_read_csv_words_with(path, &ed_options_), ED_READ_CSV_OPTIONS,               \
                     ed_read_csv_options, ##__VA_ARGS__)
 
 /*
- * Words are strings outside of tensors and integers in them. Of the words that a vocabulary lists:
+ * Words are strings outside of tensors and integers in them: their places in a vocabulary.
  *
  *     ed_strings jobs = ed_read_csv_words("people.csv", .columns = "job");
  *     ed_strings known = ed_vocabulary(jobs);
@@ -88,16 +88,16 @@ ed_strings ed_vocabulary_with(ed_strings words, const ed_vocabulary_options *opt
           "1: unknown words are 0, and the vocabulary begins at 1; 0: they are errors")
 ED_OPTIONS(ed_string_lookup_options, ED_STRING_LOOKUP_OPTIONS);
 
-/* The place of each word in the vocabulary, whose words differ, as Keras' StringLookup: int64
- * [words]. */
+/* The place of each word in the vocabulary, as Keras' StringLookup: int64 [words.count]. Fails for
+ * a vocabulary that has a word twice, and without an index for unknown words for those. */
 ed_tensor *ed_string_lookup_with(ed_strings words, ed_strings vocabulary,
                                  const ed_string_lookup_options *options);
 #define ed_string_lookup(words, vocabulary, ...)                                                   \
     ED_WITH_OPTIONS(ed_string_lookup_with(words, vocabulary, &ed_options_),                        \
                     ED_STRING_LOOKUP_OPTIONS, ed_string_lookup_options, ##__VA_ARGS__)
 
-/* The words of a text as Keras' TextVectorization finds them: in small letters (of ASCII), without
- * punctuation, between blanks. The scope owns them. */
+/* The words of a text as Keras' TextVectorization finds them: between blanks, ASCII's letters in
+ * lower case, without ASCII's punctuation. The scope owns them; values is NULL on failure. */
 ed_strings ed_split_words(const char *text);
 
 /*

@@ -19,18 +19,11 @@ typedef struct word_table {
     uint64_t mask;
 } word_table;
 
-static ed_strings no_words(const char *who, const char *what)
-{
-    ed_fail(ED_INVALID_ARGUMENT, "%s: %s", who, what);
-    return (ed_strings){0};
-}
-
-/* Whether there is an array, and each string is there. */
+/* Whether there is an array without a NULL in it. */
 static bool are_words(const char *who, const char *name, ed_strings words)
 {
     if (!words.values || words.count < 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: no %s %s given", who, name,
-                       name[strlen(name) - 1] == 's' ? "are" : "is");
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s has no array of strings", who, name);
     for (int64_t i = 0; i < words.count; i++)
         if (!words.values[i])
             return ed_fail(ED_INVALID_ARGUMENT, "%s: %s[%lld] is NULL", who, name, (long long)i);
@@ -143,7 +136,7 @@ ed_tensor *ed_string_lookup_with(ed_strings words, ed_strings vocabulary,
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-/* Of ASCII; the bytes of other letters are part of words. */
+/* ASCII's; the bytes of all other letters are parts of words. */
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -157,7 +150,7 @@ static bool is_punctuation(char c)
 
 ed_strings ed_split_words(const char *s)
 {
-    if (!s) return no_words("split_words", "the text is NULL");
+    if (!s) return ed_fail(ED_INVALID_ARGUMENT, "split_words: text is NULL"), (ed_strings){0};
     const size_t length = strlen(s);
     char *to = ed_scope_alloc(length + 1);
     const char **words = ed_scope_alloc((length / 2 + 2) * sizeof *words);

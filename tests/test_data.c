@@ -732,6 +732,7 @@ static void columns_of_words(void **state)
     assert_words(ed_read_csv_words(path), ED_STRINGS());
     assert_words(ed_read_csv_words(path, .header = false), ED_STRINGS("a", "b"));
     assert_null(ed_read_csv_words(path, .columns = "c").values);
+    assert_non_null(strstr(ed_error(), "read_csv_words: "));
     assert_non_null(strstr(ed_error(), "has no column \"c\""));
     ed_clear_error();
     write_text("a,b\n1,2\n3\n");
@@ -779,11 +780,12 @@ static void refused_words(void **state)
     REFUSED_WORDS(ed_string_lookup(ED_STRINGS("bakr"), known, .num_oov_indices = 0),
                   "the vocabulary has no \"bakr\"; did you mean \"baker\"?");
     REFUSED_WORDS(ed_string_lookup(known, twice), "\"a\" is in the vocabulary twice");
-    REFUSED_WORDS(ed_string_lookup(none, known), "no words are given");
-    REFUSED_WORDS(ed_string_lookup(known, none), "no vocabulary is given");
+    REFUSED_WORDS(ed_string_lookup(none, known), "string_lookup: words has no array of strings");
+    REFUSED_WORDS(ed_string_lookup(known, none),
+                  "string_lookup: vocabulary has no array of strings");
     REFUSED_WORDS(ed_string_lookup(known, known, .num_oov_indices = 2), "num_oov_indices");
     REFUSED_WORDS(ed_vocabulary(hole).values, "words[1] is NULL");
-    REFUSED_WORDS(ed_split_words(NULL).values, "the text is NULL");
+    REFUSED_WORDS(ed_split_words(NULL).values, "split_words: text is NULL");
 }
 
 static void words_without_memory(void **state)
