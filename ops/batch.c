@@ -209,32 +209,43 @@ static ed_tensor *move_axis(ed_tensor *x, int from, int to)
     return ed_transpose(x, .perm = {perm, x->rank});
 }
 
+/* A copy of the attributes. *shape: the INTS `shape` in it, and *sizes a copy of theirs with room
+ * for one more; NULL if there are none. NULL without memory. */
+static void *copy_attrs(const ed_batch_call *call, ed_ints **shape, int64_t **sizes)
+{
+    const size_t size = call->op->attrs_size;
+    char *attrs = ed_scope_alloc(size + 1);
+    *shape = NULL;
+    *sizes = NULL;
+    if (!attrs || !size) return attrs;
+    memcpy(attrs, call->attrs, size);
+    if (!(*shape = batch_field(call->op, attrs, "shape"))) return attrs;
+    const size_t count = (size_t)(*shape)->count;
+    if (!(*sizes = ed_scope_alloc((count + 1) * sizeof **sizes))) return NULL;
+    if (count) memcpy(*sizes, (*shape)->values, count * sizeof **sizes);
+    return attrs;
+}
+
 /* The attributes, an INTS `shape` of which has one size more: the calls. */
 static void *with_last(const ed_batch_call *call)
 {
-    char *attrs = ed_scope_alloc(call->op->attrs_size + 1);
-    ed_ints *shape = NULL;
-    if (attrs && call->op->attrs_size) {
-        memcpy(attrs, call->attrs, call->op->attrs_size);
-        shape = batch_field(call->op, attrs, "shape");
-    }
+    ed_ints *shape;
+    int64_t *sizes;
+    void *attrs = copy_attrs(call, &shape, &sizes);
     if (!attrs || !shape) return attrs;
-    int64_t *sizes = ed_scope_alloc((size_t)(shape->count + 1) * sizeof *sizes);
-    if (!sizes) return NULL;
-    memcpy(sizes, shape->values, (size_t)shape->count * sizeof *sizes);
     sizes[shape->count] = call->n;
     *shape = (ed_ints){sizes, shape->count + 1};
     return attrs;
 }
 
-ed_list *batch_last(const ed_batch_call *call, unsigned set)
+ed_list *batch_last(const ed_batch_call *call, unsigned operand_bits)
 {
     for (int i = 0; i < call->n_inputs; i++)
-        if (call->batches[i] && !(set & 1u << i)) return ed_batch_each(call);
+        if (call->batches[i] && !(operand_bits & 1u << i)) return ed_batch_each(call);
     ed_tensor **operands = operands_of(call);
     void *attrs = with_last(call);
     for (int i = 0; operands && i < call->n_inputs; i++) {
-        if (!(set & 1u << i)) continue;
+        if (!(operand_bits & 1u << i)) continue;
         ed_tensor *x = repeated(call, i);
         if (!x || !(operands[i] = move_axis(x, 0, x->rank - 1))) return NULL;
     }
@@ -255,14 +266,10 @@ void *batch_field(const ed_op *op, void *attrs, const char *name)
 
 void *batch_attrs(const ed_batch_call *call, int axis)
 {
-    char *attrs = ed_scope_alloc(call->op->attrs_size);
-    if (!attrs) return NULL;
-    memcpy(attrs, call->attrs, call->op->attrs_size);
-    ed_ints *shape = batch_field(call->op, attrs, "shape");
-    if (!shape || !shape->values) return attrs;
-    int64_t *sizes = ed_scope_alloc((size_t)shape->count * sizeof *sizes + 1);
-    if (!sizes) return NULL;
-    memcpy(sizes, shape->values, (size_t)shape->count * sizeof *sizes);
+    ed_ints *shape;
+    int64_t *sizes;
+    void *attrs = copy_attrs(call, &shape, &sizes);
+    if (!attrs || !shape || !shape->count) return attrs;
     if (__builtin_mul_overflow(sizes[axis], call->n, &sizes[axis]))
         return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is too large for one call", call->op->name,
                        text_of_ints(shape->values, shape->count).s);

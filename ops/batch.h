@@ -37,8 +37,9 @@ void *batch_field(const ed_op *op, void *attrs, const char *name);
 ed_list *batch_examples(const ed_batch_call *call);
 ed_list *batch_first_examples(const ed_batch_call *call);
 
-/* The calls are a new last axis of the operands of a set of bits, as slices have any axes, and of
- * the outputs; so do those calls go into an attribute `shape`. */
-ed_list *batch_last(const ed_batch_call *call, unsigned operands);
+/* The calls are a new last axis of the outputs and of those operands i that have the bit 1 << i in
+ * operand_bits: for ops whose slices may have any axes. An attribute `shape` has it, too. One call
+ * after the other if another operand differs. */
+ed_list *batch_last(const ed_batch_call *call, unsigned operand_bits);
 
 #endif
