@@ -103,7 +103,8 @@ static ed_list *backward(ed_list *inputs, ed_list *outputs, ed_list *dy, void *h
     return run_exchange(&x);
 }
 
-/* Pushes the tensors of the list at the top, which it pops. May raise. */
+/* Pushes the entries of the table at the top, which are userdata of the list's tensors; how many.
+ * May raise. */
 static int push_each(lua_State *L, ed_list *list)
 {
     const int n = (int)ed_list_size(list), at = lua_gettop(L);

@@ -17,7 +17,7 @@ typedef struct csv {
 } csv;
 
 /* The names in the table at `at` as one line of CSV, in the scope; NULL with an error. */
-static const char *joined_names(lua_State *L, int at)
+static const char *joined_names(lua_State *L, int at, const char *who)
 {
     const lua_Integer n = (lua_Integer)lua_rawlen(L, at);
     size_t used = 0, room = 1;
@@ -29,7 +29,7 @@ static const char *joined_names(lua_State *L, int at)
             const char *name = is_text ? lua_tolstring(L, -1, &length) : NULL;
             lua_pop(L, 1); /* the table keeps it */
             if (!name)
-                return ed_fail(ED_INVALID_ARGUMENT, "read_csv: columns[%lld] is no string",
+                return ed_fail(ED_INVALID_ARGUMENT, "%s: columns[%lld] is no string", who,
                                (long long)i);
             room += 2 * length + 3;
             if (!line) continue;
@@ -50,15 +50,15 @@ static const char *joined_names(lua_State *L, int at)
 static bool read_columns(lua_State *L, int at, const maker_field *field, void *to,
                          convert_room *room)
 {
-    (void)field, (void)room;
+    (void)field;
     const char **columns = to;
     if (lua_type(L, at) == LUA_TTABLE)
-        *columns = joined_names(L, at);
+        *columns = joined_names(L, at, room->who);
     else if (lua_type(L, at) == LUA_TSTRING)
         *columns = lua_tostring(L, at);
     else
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "read_csv: columns is %s; a table of names, or one name, is expected",
+                       "%s: columns is %s; a table of names, or one name, is expected", room->who,
                        convert_kind(L, at).s);
     return *columns != NULL;
 }
@@ -174,15 +174,14 @@ static int vocabulary_of(lua_State *L)
     luaL_checkstack(L, 2 * ED_MAX_RANK, NULL);
     binding b = binding_open(L);
     convert_room room = {.who = "vocabulary"};
-    ed_strings words = {0};
+    ed_strings words, known = {0};
     if (maker_texts(L, 1, &words_field, &words, &room) &&
         maker_options(L, 2, vocabulary_fields, &v, &room))
-        words = ed_vocabulary_with(words, &v.options);
-    else
-        words.values = NULL;
-    return finish_texts(L, &b, words);
+        known = ed_vocabulary_with(words, &v.options);
+    return finish_texts(L, &b, known);
 }
 
+/* split_words(text) */
 static int split_words(lua_State *L)
 {
     const char *text = maker_check_text(L, 1);
