@@ -41,7 +41,7 @@ typedef struct sorting {
     void *items;
     int64_t *counts;
     size_t counted; /* counts that a share has */
-    int most;       /* shares */
+    int n_shares;   /* one: no other thread helps */
     int64_t n;
     void *from, *to;
     int lowest, shift;
@@ -73,10 +73,10 @@ static int64_t *sort_counts(const sorting *s, int64_t share)
     return s->counts + share * (int64_t)s->counted;
 }
 
-/* Where as many equal parts of a line begin. */
+/* Where a part of a line begins, which has as many equal parts as there are shares. */
 static int64_t sort_border(const sorting *s, int64_t part)
 {
-    return s->n / s->most * part + (part < s->n % s->most ? part : s->n % s->most);
+    return s->n / s->n_shares * part + (part < s->n % s->n_shares ? part : s->n % s->n_shares);
 }
 
 /* Makes of the counts of a digit's values the places of the first item of each. */
@@ -90,25 +90,25 @@ static void sort_places(int64_t *counts, int values)
     }
 }
 
-/* Each share gets values until it and those before it have their part of the items. Returns whether
- * there is more than one value. */
+/* Each share gets values until it and those before it have their part of the items. False if all
+ * items have the same value. */
 static bool split_shares(sorting *s)
 {
     int64_t begin = 0, place = 0;
     uint64_t value = 0;
-    bool one = false;
-    for (int p = 0; p < s->most; p++) {
+    bool all_alike = false;
+    for (int p = 0; p < s->n_shares; p++) {
         const uint64_t first = value;
-        const int64_t end = p + 1 < s->most ? sort_border(s, p + 1) : INT64_MAX;
+        const int64_t end = p + 1 < s->n_shares ? sort_border(s, p + 1) : INT64_MAX;
         for (; value <= SORT_WIDE_MASK && place < end; value++) {
             const int64_t before = place;
-            for (int i = 0; i < s->most; i++) place += sort_counts(s, i)[value];
-            one |= place - before == s->n;
+            for (int i = 0; i < s->n_shares; i++) place += sort_counts(s, i)[value];
+            all_alike |= place - before == s->n;
         }
         s->shares[p] = (sort_share){first, value - first, begin, place - begin};
         begin = place;
     }
-    return !one;
+    return !all_alike;
 }
 
 #define TYPE        u32
@@ -187,11 +187,11 @@ static bool run_lines(sort_lines *all, int64_t items)
     bool ok = all->rooms;
     for (int i = 0; ok && i < workers; i++) {
         sorting *s = &all->rooms[i];
-        s->most = all->lines >= threads ? 1 : threads < SORT_SHARES ? threads : SORT_SHARES;
+        s->n_shares = all->lines >= threads ? 1 : threads < SORT_SHARES ? threads : SORT_SHARES;
         s->counted = items < SORT_NARROW ? SORT_NARROW_DIGITS << SORT_NARROW_BITS
                                          : SORT_WIDE_DIGITS << SORT_WIDE_BITS;
         s->items = memory_alloc((size_t)items * 2 * item);
-        s->counts = memory_alloc((size_t)s->most * s->counted * sizeof *s->counts);
+        s->counts = memory_alloc((size_t)s->n_shares * s->counted * sizeof *s->counts);
         ok = s->items && s->counts;
     }
     const bool outer = threads_may_stop(false); /* items that were not moved would be no indices */

@@ -116,7 +116,8 @@ static void TYPED(split_sort)(int64_t first, int64_t last, int worker, void *use
 /* Sorts by the bits from `shift` on; where the items are then, `items` or `room`. */
 static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, int shift)
 {
-    if (n < SORT_ALONE || s->most == 1) return TYPED(sort_alone)(s->counts, items, room, n, shift);
+    if (n < SORT_ALONE || s->n_shares == 1)
+        return TYPED(sort_alone)(s->counts, items, room, n, shift);
     s->n = n;
     s->from = items;
     s->to = room;
@@ -124,10 +125,10 @@ static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, i
     s->shift = SORT_BITS;
     do {
         s->shift = s->shift - SORT_WIDE_BITS > shift ? s->shift - SORT_WIDE_BITS : shift;
-        threads_run(s->most, 1, TYPED(split_count), s);
+        threads_run(s->n_shares, 1, TYPED(split_count), s);
     } while (!split_shares(s) && s->shift > shift);
-    threads_run(s->most, 1, TYPED(split_take), s);
-    threads_run(s->most, 1, TYPED(split_sort), s);
+    threads_run(s->n_shares, 1, TYPED(split_take), s);
+    threads_run(s->n_shares, 1, TYPED(split_sort), s);
     return room;
 }
 

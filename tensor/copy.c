@@ -40,7 +40,7 @@ enum {
     RUN = 2 * LINE,   /* bytes of a column that a block of tiles takes */
     PITCH = RUN + 16, /* of its buffer: no power of two */
     AHEAD = 8,        /* columns that are fetched before they are needed */
-    START = 16,       /* lines with which a row begins: of them the machine can't know yet */
+    START = 16,       /* lines of the next row that are prefetched: hardware foresees the others */
 };
 
 typedef struct box {
@@ -272,8 +272,8 @@ static int partner(const box *b)
     return -1;
 }
 
-/* Asks for the first lines of a row that does not adjoin the one before, which is being copied. */
-static void ask_for_row(const char *from, size_t bytes)
+/* Prefetches the first lines of a row that does not adjoin the one that is being copied. */
+static void prefetch_row(const char *from, size_t bytes)
 {
     for (size_t at = 0; at < bytes && at < START * LINE; at += LINE) __builtin_prefetch(from + at);
 }
@@ -284,7 +284,7 @@ static void copy_rows(const box *b, int64_t n, size_t bytes, const char *from, i
 {
     if (b->stream)
         for (int64_t i = 0; i < n; i++) {
-            if (i + 1 < n) ask_for_row(from + (i + 1) * from_step, bytes);
+            if (i + 1 < n) prefetch_row(from + (i + 1) * from_step, bytes);
             stream_row(to + i * to_step, from + i * from_step, bytes);
         }
     else if (bytes % LINE || bytes > RUN)
