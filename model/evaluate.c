@@ -1,6 +1,6 @@
 #include "model/model_core.h"
 #include "ops/ops.h"
-#include <stdio.h>
+#include <string.h>
 
 /* ---- Evaluation ------------------------------------------------------------------------------ */
 
@@ -8,6 +8,58 @@ bool run_evaluate(run *r)
 {
     return run_tell(r, ED_TEST_BEGIN) && run_steps(r, 0, false) && source_finish(&r->source) &&
            run_tell(r, ED_TEST_END);
+}
+
+/* What the training, from whose callback the same model is evaluated, has measured so far. */
+typedef struct sums {
+    double loss, rows, *output_losses;
+    ed_list **metrics; /* the values of each one's variables */
+} sums;
+
+static ed_list *values_of(const ed_metric *metric)
+{
+    const ed_list *variables = ed_metric_variables(metric);
+    ed_list *values = variables ? scope_give(list_new(variables->size)) : NULL;
+    for (int64_t i = 0; values && i < variables->size; i++)
+        if (!(values->items[i] = ed_retain(ed_value(variables->items[i])))) return NULL;
+    return values;
+}
+
+static bool take_sums(sums *s, const compiled *c)
+{
+    *s = (sums){c->loss, c->rows};
+    s->output_losses = ed_scope_alloc((size_t)c->n_losses * sizeof *s->output_losses);
+    s->metrics = ed_scope_alloc((size_t)c->n_metrics * sizeof *s->metrics);
+    if (!s->output_losses || !s->metrics) return false;
+    memcpy(s->output_losses, c->output_losses, (size_t)c->n_losses * sizeof *s->output_losses);
+    for (int64_t i = 0; i < c->n_metrics; i++)
+        if (!(s->metrics[i] = values_of(c->metrics[i].metric))) return false;
+    return true;
+}
+
+/* A metric that had no variables yet keeps those it has got, zero. */
+static bool put_sums(const sums *s, compiled *c)
+{
+    if (!model_reset(c)) return false;
+    for (int64_t i = 0; i < c->n_metrics; i++) {
+        const ed_list *variables = ed_metric_variables(c->metrics[i].metric);
+        for (int64_t k = 0; k < s->metrics[i]->size; k++)
+            if (!variables || !ed_assign(variables->items[k], s->metrics[i]->items[k]))
+                return false;
+    }
+    c->loss = s->loss;
+    c->rows = s->rows;
+    memcpy(c->output_losses, s->output_losses, (size_t)c->n_losses * sizeof *s->output_losses);
+    return true;
+}
+
+static bool evaluate_apart(run *r)
+{
+    sums before;
+    const bool within = r->compiled->running > 1;
+    if (within && !take_sums(&before, r->compiled)) return false;
+    const bool ok = run_evaluate(r);
+    return (!within || put_sums(&before, r->compiled)) && ok;
 }
 
 static bool note_all(ed_history *h, const run *r)
@@ -28,7 +80,7 @@ ed_history *ed_model_evaluate_with(ed_layer *model, void *x, void *y, const ed_e
     r.told.epochs = 1;
     const bool ok = source_begin(&r.source, "model_evaluate", x, y, o->sample_weight, o->batch_size,
                                  o->steps) &&
-                    source_apart(&r.source) && run_evaluate(&r) && history_epoch(h) &&
+                    source_apart(&r.source) && evaluate_apart(&r) && history_epoch(h) &&
                     note_all(h, &r);
     run_end(&r);
     return ok ? ed_keep(h) : NULL;

@@ -166,7 +166,8 @@ ed_history *ed_model_fit_with(ed_layer *model, void *x, void *y, const ed_fit_op
 ED_OPTIONS(ed_evaluate_options, ED_EVALUATE_OPTIONS);
 
 /* The loss and metrics of x and y, with .training = false: a history of one epoch. A dataset stays
- * where it is, so that it may be in the middle of a loop. */
+ * where it is, so that it may be in the middle of a loop; a training of the model keeps what it has
+ * measured, so that its callbacks may evaluate. */
 ed_history *ed_model_evaluate_with(ed_layer *model, void *x, void *y,
                                    const ed_evaluate_options *options);
 #define ed_model_evaluate(model, x, y, ...)                                                        \
