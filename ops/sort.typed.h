@@ -112,7 +112,7 @@ static void TYPED(top_one)(const sort_work *w, sorting *s, const void *from, voi
     bool limited = false;
     int64_t count = 0, i = 0;
     while (i < w->n) {
-        if (limited && i + 16 <= w->n) { /* mostly none of many */
+        if (limited && i + 16 < w->n) { /* mostly none of many; the last ones end in a sort */
             int better = 0;
             for (int j = 0; j < 16; j++) better |= x[i + j] > least;
             if (!better) {

@@ -1,6 +1,6 @@
 /*
- * sort, argsort, nonzero and boolean_mask of many elements: values of plain loops, with any number
- * of threads. What the definitions promise is checked for all ops alike in test_ops.c.
+ * sort, argsort, top_k, nonzero and boolean_mask of many elements: values of plain loops, with any
+ * number of threads. What the definitions promise is checked for all ops alike in test_ops.c.
  */
 #include "eddy.h"
 #include "tensor/core.h"
@@ -178,12 +178,35 @@ static void plain_orders(void **state)
     ed_set_num_threads(threads);
 }
 
+/* The first of what argsort gives, with or without a rest behind blocks of 16 elements. */
+static void the_largest(void **state)
+{
+    (void)state;
+    static const ed_dtype dtypes[] = {ED_FLOAT32, ED_FLOAT64, ED_INT32, ED_INT64, ED_UINT8};
+    static const int64_t lengths[] = {1, 15, 16, 17, 4096, 4097, 65536};
+    static const int64_t numbers[] = {1, 3, 50, 3000};
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+        for (size_t i = 0; i < 7 * 4; i++) {
+            ED_SCOPE;
+            const int64_t n = lengths[i / 4], k = numbers[i % 4];
+            if (k > n) continue;
+            ed_tensor *x = elements(dtypes[d], n, i), *indices;
+            ed_tensor *y = ed_top_k(x, k, &indices);
+            ed_tensor *order = ed_argsort(x, .direction = "DESCENDING");
+            if (!y || !order) fail_msg("%s", ed_error());
+            assert_memory_equal(ed_data(indices), ed_data(order), (size_t)k * sizeof(int64_t));
+            assert_memory_equal(ed_data(y), ed_data(ed_gather(x, indices)),
+                                (size_t)k * ed_dtype_size(dtypes[d]));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(masks, check_end),
         cmocka_unit_test_teardown(orders, check_end),
         cmocka_unit_test_teardown(plain_orders, check_end),
+        cmocka_unit_test_teardown(the_largest, check_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
