@@ -9,7 +9,6 @@
 #include "ops/kernels/gemm_tile.h"
 
 enum {
-    SUMS = 8 * ROWS,            /* the same of a product of runs */
     LINE = 64,                  /* bytes of a line of the cache */
     APART = 4096,               /* bytes within which a strip begins, see gemm_row */
     STRIP = 16 * 1024,          /* bytes of sums that are kept at hand */
