@@ -152,7 +152,7 @@ static void stop_noting(vectorized *v)
 {
     thread_state *self = thread_self();
     v->notes = false;
-    self->tracing--;
+    if (self->tracing) self->tracing--; /* what was left by longjmp is counted no more */
     self->noting--;
     error_quiet(false);
     ed_unlisten(&v->listener);

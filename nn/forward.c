@@ -230,14 +230,15 @@ static bool give_masks(const ed_layer_call *call, const ed_forward_options *opti
  * inside another goes as that does. */
 static bool call_by_options(ed_layer *layer, ed_layer_call *call, const ed_forward_options *options)
 {
-    layer_losses losses = {.dropped = !options->losses};
-    if (!options->losses && (call->training || thread_self()->losses))
-        return layer_call(layer, call);
-    layer_losses_begin(&losses);
+    thread_state *self = thread_self();
+    scope_see_left(self);
+    if (!options->losses && (call->training || self->losses)) return layer_call(layer, call);
+    layer_losses *outer, *losses = layer_losses_begin(!options->losses, &outer);
+    if (!losses) return false;
     bool ok = layer_call(layer, call);
     if (ok && options->losses)
-        ok = (*options->losses = ed_list_make(losses.items, losses.count)) != NULL;
-    layer_losses_end(&losses);
+        ok = (*options->losses = ed_list_make(losses->items, losses->count)) != NULL;
+    layer_losses_end(losses, outer);
     return ok;
 }
 

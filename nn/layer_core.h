@@ -138,15 +138,15 @@ void layer_note_losses(ed_layer *layer);
 void layer_clear_losses(ed_layer *layer);
 
 /* What layers add to a loss in the calls of a thread, from layer_losses_begin to layer_losses_end,
- * instead of keeping it. */
+ * instead of keeping it. Not on the stack: a layer may be left by longjmp. begin returns NULL
+ * without memory, which it needs for what is not dropped. */
 typedef struct layer_losses {
     ed_tensor **items; /* retained */
     int64_t count, capacity;
     bool dropped; /* nobody asks for them */
-    struct layer_losses *outer;
 } layer_losses;
-void layer_losses_begin(layer_losses *losses);
-void layer_losses_end(layer_losses *losses);
+layer_losses *layer_losses_begin(bool dropped, layer_losses **outer);
+void layer_losses_end(layer_losses *losses, layer_losses *outer);
 
 /* Whether somebody wants what a layer adds to a loss in a call: a penalty need not be computed. */
 bool layer_losses_wanted(const ed_layer_call *call);

@@ -297,18 +297,23 @@ void layer_note_losses(ed_layer *layer)
     for (int i = 0; i < layer->n_also; i++) layer_note_losses(layer->also[i]);
 }
 
-void layer_losses_begin(layer_losses *losses)
+layer_losses *layer_losses_begin(bool dropped, layer_losses **outer)
 {
+    static layer_losses nobody = {.dropped = true};
+    layer_losses *losses = dropped ? &nobody : memory_zalloc(sizeof *losses);
     thread_state *self = thread_self();
-    losses->outer = self->losses;
-    self->losses = losses;
+    *outer = self->losses;
+    if (losses) self->losses = losses;
+    return losses;
 }
 
-void layer_losses_end(layer_losses *losses)
+void layer_losses_end(layer_losses *losses, layer_losses *outer)
 {
-    thread_self()->losses = losses->outer;
+    thread_self()->losses = outer;
+    if (losses->dropped) return;
     for (int64_t i = 0; i < losses->count; i++) ed_release(losses->items[i]);
     memory_free(losses->items);
+    memory_free(losses);
 }
 
 bool layer_losses_wanted(const ed_layer_call *call)

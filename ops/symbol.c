@@ -91,7 +91,7 @@ ed_tensor *symbol_new(symbol_node *node, int i)
 symbol_trace symbol_trace_begin(void)
 {
     thread_state *self = thread_self();
-    const symbol_trace outer = {self->listeners};
+    const symbol_trace outer = {self->listeners, self->tracing};
     self->listeners = NULL;
     self->tracing++;
     return outer;
@@ -101,7 +101,7 @@ void symbol_trace_end(symbol_trace outer)
 {
     thread_state *self = thread_self();
     self->listeners = outer.listeners;
-    self->tracing--;
+    self->tracing = outer.tracing;
 }
 
 /* ---- What goes wrong ------------------------------------------------------------------------- */

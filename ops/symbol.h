@@ -73,6 +73,7 @@ static inline bool symbol_among(ed_tensor *const *tensors, int n)
  * symbols: for calls with the examples. Begin returns what end is to be given. */
 typedef struct symbol_trace {
     ed_listener *listeners;
+    int tracing;
 } symbol_trace;
 symbol_trace symbol_trace_begin(void);
 void symbol_trace_end(symbol_trace outer);

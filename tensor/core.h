@@ -94,7 +94,11 @@ void error_restore(const error_saved *saved, bool drop);
  * nothing is printed. Between error_save and error_restore. */
 static inline void error_quiet(bool on)
 {
-    thread_self()->quiet += on ? 1 : -1;
+    thread_state *self = thread_self();
+    if (on)
+        self->quiet++;
+    else if (self->quiet) /* 0: an attempt within was left by longjmp */
+        self->quiet--;
 }
 
 /* ---- Objects --------------------------------------------------------------------------------- */

@@ -152,6 +152,7 @@ void *ed_fail(ed_error_code code, const char *format, ...)
     va_start(arguments, format);
     keep_message(self, format ? format : "unnamed error", arguments);
     va_end(arguments);
+    scope_see_left(self);
     if (self->quiet) return NULL;
     if (wanted.print) write_error(self);
     if (on_error.handler && !is_in_handler(self)) call_handler(self);

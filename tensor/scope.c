@@ -156,6 +156,8 @@ void scope_left(thread_state *self)
 {
     self->barrier = (scope_barrier){0};
     self->weight_room = 0;
+    self->tracing = self->quiet = 0;
+    self->losses = NULL;
     threads_may_stop(false);
 }
 
@@ -171,7 +173,7 @@ void ed_scope_close(ed_scope *scope)
     if (!scope || !scope->depth) return;
     thread_state *self = thread_self();
     if (__builtin_expect(self == &thread_spare, 0)) thread_close_lost(scope->depth);
-    if (~(uintptr_t)__builtin_frame_address(0) < self->barrier.caller) scope_left(self);
+    scope_see_left(self);
     if (scope->depth < self->barrier.depth) {
         close_to(self, self->barrier.depth);
         ed_fail(ED_FAILED_PRECONDITION,

@@ -134,6 +134,13 @@ typedef struct scope_guarded {
     uint32_t depth;
 } scope_guarded;
 
+/* Notices it, in a frame of the library further out than the one that called the function. */
+__attribute__((always_inline)) static inline void scope_see_left(thread_state *self)
+{
+    const uintptr_t frame = ~(uintptr_t)__builtin_frame_address(0);
+    if (__builtin_expect(frame < self->barrier.caller, 0)) scope_left(self);
+}
+
 /*
  * Before and after each call of a function of the user's: meanwhile only scopes that it opens
  * itself can be closed. Closing others would release what the library still uses. Scopes that it
@@ -143,10 +150,9 @@ typedef struct scope_guarded {
  */
 __attribute__((always_inline)) static inline scope_guarded scope_guard(thread_state *self)
 {
-    const uintptr_t caller = ~(uintptr_t)__builtin_frame_address(0);
-    if (__builtin_expect(caller < self->barrier.caller, 0)) scope_left(self);
+    scope_see_left(self);
     const scope_guarded before = {self->barrier, self->n_scopes};
-    self->barrier = (scope_barrier){self->n_scopes, caller};
+    self->barrier = (scope_barrier){self->n_scopes, ~(uintptr_t)__builtin_frame_address(0)};
     return before;
 }
 

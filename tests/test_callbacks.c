@@ -500,6 +500,35 @@ static void leave_custom_gradient(void)
     ed_custom_gradient(leave, gradient_of_square, ed_list_of(ed_ones(ED_SHAPE(2))), NULL, NULL);
 }
 
+static bool leave_forward(ed_layer *layer, ed_layer_call *call)
+{
+    (void)layer;
+    ed_square(call->inputs[0]);
+    longjmp(place, 1);
+}
+
+static ed_layer *leaver(void)
+{
+    static const ed_layer_class class = {.kind.name = "leaver", .forward = leave_forward};
+    return ed_layer_new(&class, NULL);
+}
+
+static void leave_layer(void)
+{
+    ed_forward(leaver(), ed_ones(ED_SHAPE(2)));
+}
+
+static void leave_layer_with_losses(void)
+{
+    ed_list *losses;
+    ed_forward(leaver(), ed_ones(ED_SHAPE(2)), .losses = &losses);
+}
+
+static void leave_description(void)
+{
+    ed_forward(leaver(), ed_input(ED_SHAPE(2)));
+}
+
 /* What a listener, or states that are noted, on the stack of the function would lie in. */
 static __attribute__((noinline)) int overwrite_stack(void)
 {
@@ -512,6 +541,29 @@ static ed_tensor *sum_of_squares(ed_list *inputs, void *user)
 {
     (void)user;
     return ed_reduce_sum(ed_square(ed_list_get(inputs, 0)));
+}
+
+static void hear_error(ed_error_code code, const char *message, void *user)
+{
+    (void)code;
+    (void)message;
+    ++*(int *)user;
+}
+
+/* Layers keep what they add to a loss, ops describe models, handlers hear of errors. */
+static void layers_work(void)
+{
+    ED_SCOPE;
+    int heard = 0;
+    ed_layer *layer = ed_layer_activity_regularization(.l2 = 1);
+    assert_non_null(ed_forward(layer, ed_ones(ED_SHAPE(2, 3)), .training = true));
+    assert_int_equal(ed_list_size(ed_layer_losses(layer)), 1);
+    assert_true(ed_is_symbolic(ed_neg(ed_input(ED_SHAPE(2)))));
+    ed_set_error_handler(hear_error, &heard);
+    assert_null(ed_reshape(ed_ones(ED_SHAPE(2)), ED_SHAPE(3)));
+    ed_set_error_handler(NULL, NULL);
+    ed_clear_error();
+    assert_int_equal(heard, 1);
 }
 
 /* Tapes record, random numbers are drawn, scopes are closed. */
@@ -532,18 +584,29 @@ static void works(void)
     assert_fine();
 }
 
+static void leave_by(void (*f)(void))
+{
+    ed_scope scope = ed_scope_open();
+    assert_false(try(f));
+    overwrite_stack();
+    ed_neg(ed_ones(ED_SHAPE(2)));
+    ed_scope_close(&scope);
+    works();
+    layers_work();
+}
+
 static void functions_that_do_not_return(void **state)
 {
     (void)state;
-    void (*const functions[])(void) = {leave_recompute, leave_custom_gradient};
-    for (int i = 0; i < 2; i++) {
-        ed_scope scope = ed_scope_open();
-        assert_false(try(functions[i]));
-        overwrite_stack();
-        ed_neg(ed_ones(ED_SHAPE(2)));
-        ed_scope_close(&scope);
-        works();
-    }
+    void (*const functions[])(void) = {leave_recompute, leave_custom_gradient, leave_layer,
+                                       leave_description};
+    for (int i = 0; i < 4; i++) leave_by(functions[i]);
+}
+
+/* The losses that the call held are lost. */
+static void leave_losses(void)
+{
+    leave_by(leave_layer_with_losses);
 }
 
 static void jump(ed_error_code code, const char *message, void *user)
@@ -654,9 +717,10 @@ static void in_child(void (*f)(void))
     assert_int_equal(status, 0);
 }
 
-static void error_handlers_may_jump(void **state)
+static void functions_and_error_handlers_may_jump(void **state)
 {
     (void)state;
+    in_child(leave_losses);
     in_child(fail_everywhere);
 }
 
@@ -725,7 +789,7 @@ int main(void)
         cmocka_unit_test_teardown(functions_that_continue_after_an_error, check_end),
         cmocka_unit_test_teardown(handlers_may_discard_errors, check_end),
         cmocka_unit_test_teardown(functions_that_do_not_return, check_end),
-        cmocka_unit_test_teardown(error_handlers_may_jump, check_end),
+        cmocka_unit_test_teardown(functions_and_error_handlers_may_jump, check_end),
         cmocka_unit_test_teardown(an_op_that_was_left_stops_nothing, check_end),
         cmocka_unit_test_teardown(a_gradient_that_needs_itself, check_end),
     };
