@@ -9,7 +9,7 @@
 #ifdef ISA
 #include "ops/kernels/gemm_tile.h"
 
-enum { ASK_STEPS = 16 }; /* steps between requests for rows of C */
+enum { PREFETCH_STEPS = 16 }; /* steps between prefetches of rows of C */
 
 static void write_part(const tile *t, bool wide, int rows, int vecs, const vec sums[])
 {
@@ -43,14 +43,14 @@ INLINE void write_sums(const tile *t, const bool wide, const int rows, const int
 }
 
 /* The micro-kernel: rows x vecs vectors of C in registers, one column of A times one row of B added
- * a step. C's rows are asked for one after the other: all at once they would keep A and B
+ * a step. C's rows are prefetched one after the other: all at once they would keep A and B
  * waiting. */
 INLINE void tile_run(const tile *t, const bool wide, const int rows, const int vecs,
                      const bool dense)
 {
     const int64_t a_row = dense ? size_of(wide) : t->a_row;
     const char *a = t->a, *b = t->b, *c = t->c;
-    int64_t asked = 0;
+    int64_t prefetched = 0;
     vec sum[2 * ROWS];
     UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] = (vec){0};
     for (int64_t run = 0; run < t->runs; run++) {
@@ -60,12 +60,12 @@ INLINE void tile_run(const tile *t, const bool wide, const int rows, const int v
         }
         for (int64_t left = t->k; left > 0;) {
             int64_t steps = left;
-            if (asked < rows) {
+            if (prefetched < rows) {
                 __builtin_prefetch(c, 1);
                 if (vecs == 2) __builtin_prefetch(c + BYTES, 1);
                 c += t->c_row;
-                asked++;
-                steps = min(left, ASK_STEPS);
+                prefetched++;
+                steps = min(left, PREFETCH_STEPS);
             }
             left -= steps;
             for (; steps > 0; steps--) {
