@@ -97,9 +97,9 @@ ED_OPTIONS(ed_load_options, ED_LOAD_OPTIONS);
 /*
  * A model from a .keras file of Keras 3 or of ed_model_save: it computes the same, and belongs to
  * the scope. What Eddy does not have is ED_UNIMPLEMENTED, with the layer and what is missing; a
- * damaged file, or what is no configuration of Keras', is ED_DATA_LOSS; options that a layer
- * refuses are ED_INVALID_ARGUMENT; weights that are larger than the file, ED_DATA_LOSS. The model
- * is built, unless the file says nothing of its input.
+ * damaged file, what is no configuration of Keras', and weights that are larger than the file are
+ * ED_DATA_LOSS; options that a layer refuses are ED_INVALID_ARGUMENT. The model is built, unless
+ * the file says nothing of its input.
  */
 ed_layer *ed_model_load_with(const char *path, const ed_load_options *options);
 #define ed_model_load(path, ...)                                                                   \

@@ -629,8 +629,7 @@ static bool leave_hollow(ed_call *call)
         return ed_call_fail(
             call, ED_UNIMPLEMENTED,
             "it would write a value that has no elements: what depends on a slice of "
-            "ed_vectorized_map outside of its call, or on the dy of a gradient "
-            "function");
+            "ed_vectorized_map outside of its call, or on the dy of a gradient function");
     for (int i = 0; i < call->n_outputs; i++) {
         ed_tensor *y = call->outputs[i];
         slices |= (y->flags & TENSOR_SLICES) != 0;
@@ -638,10 +637,9 @@ static bool leave_hollow(ed_call *call)
         if (linear && !ed_dtype_is_float(y->dtype))
             return ed_call_fail(
                 call, ED_UNIMPLEMENTED,
-                "an operand has no elements. Either it is kept from a function that "
-                "ed_vectorized_map called, and stands for its slices, or a gradient "
-                "function calls this that is not linear in dy, or looks at it "
-                "(tape_looks_at_dy)");
+                "an operand has no elements: it was kept from the function that "
+                "ed_vectorized_map called, or a gradient function that is not linear in dy, or "
+                "looks at it (tape_looks_at_dy), calls this op");
     }
     return !slices || run_kernel(call);
 }

@@ -440,7 +440,7 @@ static void slices_kept_after_their_map(void)
     assert_fails(ed_assign(ed_variable(ed_zeros(ED_SHAPE(2))), kept), ED_UNIMPLEMENTED,
                  "depends on a slice of ed_vectorized_map outside of its call");
     assert_fails(ed_greater(kept, 0.0), ED_UNIMPLEMENTED,
-                 "kept from a function that ed_vectorized_map called");
+                 "kept from the function that ed_vectorized_map called");
 }
 
 int main(void)
