@@ -56,7 +56,7 @@ static double next_normal(stream *s)
 /* Below 2^63, the largest number of float64. */
 #define LARGEST 0x1.fffffffffffffp62
 
-enum { STEPS = 256, FEW_STEPS = 42 };
+enum { STEPS = 256, FEW_STEPS = 42, BLOCK = 256 };
 
 static double gamma_law(const philox *p, int64_t k, const double *parameters)
 {
@@ -158,16 +158,14 @@ static double binomial_law(const philox *p, int64_t k, const double *parameters)
     return prob <= 0.5 ? count : trials - count;
 }
 
-static double exponential_law(const philox *p, int64_t k, const double *parameters)
+static void exponential_law(int64_t n, double *units, const double *parameters)
 {
-    stream s = stream_at(p, k, STEPS);
-    return -log1p(-next_unit(&s)) / parameters[0];
+    for (int64_t i = 0; i < n; i++) units[i] = -log1p(-units[i]) / parameters[0];
 }
 
-static double bernoulli_law(const philox *p, int64_t k, const double *parameters)
+static void bernoulli_law(int64_t n, double *units, const double *parameters)
 {
-    stream s = stream_at(p, k, STEPS);
-    return next_unit(&s) < parameters[0];
+    for (int64_t i = 0; i < n; i++) units[i] = units[i] < parameters[0];
 }
 
 /* ---- Distributions --------------------------------------------------------------------------- */
@@ -198,11 +196,12 @@ static double held_positive(ed_dtype dtype, double x)
         false, 0, 1, "it must be in 0..1"                                                          \
     }
 
-const distribution distribution_gamma = {gamma_law, held_positive, 1, {POSITIVE}},
-                   distribution_exponential = {exponential_law, held_positive, 1, {POSITIVE}},
-                   distribution_poisson = {poisson_law, held_count, 1, {AT_LEAST_0}},
-                   distribution_bernoulli = {bernoulli_law, held_count, 1, {IN_0_1}},
-                   distribution_binomial = {binomial_law, held_count, 2, {AT_LEAST_0, IN_0_1}};
+const distribution distribution_gamma = {gamma_law, NULL, held_positive, 1, {POSITIVE}},
+                   distribution_exponential = {NULL, exponential_law, held_positive, 1, {POSITIVE}},
+                   distribution_poisson = {poisson_law, NULL, held_count, 1, {AT_LEAST_0}},
+                   distribution_bernoulli = {NULL, bernoulli_law, held_count, 1, {IN_0_1}},
+                   distribution_binomial = {
+                       binomial_law, NULL, held_count, 2, {AT_LEAST_0, IN_0_1}};
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
@@ -324,6 +323,22 @@ typedef struct sampling {
     int64_t samples; /* of each set of parameters */
 } sampling;
 
+/* Samples k to k + n - 1 of these parameters; n <= BLOCK. */
+static void sample_block(const distribution *of, const philox *p, int64_t k, int64_t n,
+                         const double *parameters, double *to)
+{
+    if (!of->of_units) {
+        for (int64_t i = 0; i < n; i++) to[i] = of->sample(p, k + i, parameters);
+        return;
+    }
+    double units[BLOCK + 2]; /* two to a step of the counter */
+    philox at = *p;
+    philox_skip(&at, (uint64_t)k / 2);
+    philox_uniform_f64(&at, n + k % 2, units, 0, 1);
+    of->of_units(n, units + k % 2, parameters);
+    memcpy(to, units + k % 2, (size_t)n * sizeof *to);
+}
+
 /* Numbers k of the samples go over all samples of one set of parameters, then the next. */
 static void sample_range(int64_t first, int64_t last, int worker, void *user)
 {
@@ -332,12 +347,15 @@ static void sample_range(int64_t first, int64_t last, int worker, void *user)
     const batch *b = s->call->plan;
     const ed_dtype dtype = s->call->outputs[0]->dtype;
     (void)worker;
-    for (int64_t k = first; k < last; k++) {
+    for (int64_t k = first, n; k < last; k += n) {
         const int64_t set = k / s->samples, sample = k % s->samples;
-        double parameters[2];
+        double parameters[2], values[BLOCK];
         for (int i = 0; i < of->n; i++) parameters[i] = parameter_at(s->call->inputs[i], b, set);
-        dtype_store(dtype, s->y, sample * b->size + set,
-                    of->held(dtype, of->sample(&s->p, k, parameters)));
+        n = last - k < s->samples - sample ? last - k : s->samples - sample;
+        if (n > BLOCK) n = BLOCK;
+        sample_block(of, &s->p, k, n, parameters, values);
+        for (int64_t i = 0; i < n; i++)
+            dtype_store(dtype, s->y, (sample + i) * b->size + set, of->held(dtype, values[i]));
     }
 }
 
@@ -371,7 +389,9 @@ bool distribution_reference(const ed_call *call)
         for (int k = 0; k < of->n; k++)
             parameters[k] = parameter_at(call->inputs[k], &b, i % b.size);
         const int64_t k = i % b.size * (y->size / b.size) + i / b.size;
-        ((double *)y->data)[i] = of->held(dtype, of->sample(&p, k, parameters));
+        double value;
+        sample_block(of, &p, k, 1, parameters, &value);
+        ((double *)y->data)[i] = of->held(dtype, value);
     }
     return true;
 }

@@ -12,6 +12,9 @@
 /* Sample k of a law with these parameters. */
 typedef double law(const philox *p, int64_t k, const double *parameters);
 
+/* In place of each of n uniform numbers, the sample that is made of it. */
+typedef void unit_law(int64_t n, double *units, const double *parameters);
+
 /* What a parameter must be. */
 typedef struct range_of {
     bool above_low;
@@ -22,7 +25,8 @@ typedef struct range_of {
 /* What an op's kernel needs to know: its parameters come first; behind them the seed, if it has
  * one. `extra` of the definition. */
 typedef struct distribution {
-    law *sample;
+    law *sample; /* or, where sample k is made of the k-th uniform number alone, */
+    unit_law *of_units;
     double (*held)(ed_dtype dtype, double x); /* a sample as a number of the dtype */
     int n;
     range_of ranges[2];
