@@ -524,6 +524,19 @@ static void leave_layer_with_losses(void)
     ed_forward(leaver(), ed_ones(ED_SHAPE(2)), .losses = &losses);
 }
 
+static ed_tensor *leave_loss(void *user, ed_tensor *y_true, ed_tensor *y_pred)
+{
+    (void)user;
+    ed_sub(y_true, y_pred);
+    longjmp(place, 1);
+}
+
+static void leave_metric(void)
+{
+    ed_metric *metric = ed_metric_mean_loss(ed_loss_from_with(leave_loss, NULL, NULL, NULL));
+    ed_metric_compare(metric, ed_ones(ED_SHAPE(2)), ed_ones(ED_SHAPE(2)));
+}
+
 static void leave_description(void)
 {
     ed_forward(leaver(), ed_input(ED_SHAPE(2)));
@@ -599,8 +612,8 @@ static void functions_that_do_not_return(void **state)
 {
     (void)state;
     void (*const functions[])(void) = {leave_recompute, leave_custom_gradient, leave_layer,
-                                       leave_description};
-    for (int i = 0; i < 4; i++) leave_by(functions[i]);
+                                       leave_description, leave_metric};
+    for (int i = 0; i < 5; i++) leave_by(functions[i]);
 }
 
 /* The losses that the call held are lost. */
@@ -649,6 +662,12 @@ static void fail_in_layer(void)
     ed_forward(model, ed_ones(ED_SHAPE(2, 2)));
 }
 
+static void fail_in_metric(void)
+{
+    ED_SCOPE;
+    ed_metric_compare(ed_metric_precision(), ed_ones(ED_SHAPE(2, 3)), ed_ones(ED_SHAPE(5)));
+}
+
 static void fail_in_table(void)
 {
     static const ed_op taken = {
@@ -679,9 +698,9 @@ static void *look_up(void *unused)
 
 static void fail_everywhere(void)
 {
-    void (*const failures[])(void) = {fail_in_infer,   fail_in_kernel,      fail_in_function,
-                                      fail_in_layer,   fail_in_table,       fail_without_memory,
-                                      fail_of_its_own, fail_without_memory, fail_in_kernel};
+    void (*const failures[])(void) = {
+        fail_in_infer,       fail_in_kernel,  fail_in_function,    fail_in_layer,  fail_in_table,
+        fail_without_memory, fail_of_its_own, fail_without_memory, fail_in_kernel, fail_in_metric};
     ed_set_error_handler(jump, NULL);
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
         ed_scope scope = ed_scope_open();

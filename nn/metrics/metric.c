@@ -19,6 +19,35 @@ static const object_class metric_object = {.name = "metric",
                                            .wait = metric_wait,
                                            .is_made = true};
 
+/* ---- Silence --------------------------------------------------------------------------------- */
+
+/* While it listens tapes hear nothing. It belongs to the scope, as the calls meanwhile, of a loss
+ * of the user's or of an error handler, may be left by longjmp. */
+typedef struct silence {
+    ed_object object;
+    ed_listener listener;
+} silence;
+
+static void silence_destroy(void *object)
+{
+    ed_unlisten(&((silence *)object)->listener);
+    memory_free(object);
+}
+
+static silence *silence_begin(void)
+{
+    static const object_class class = {.name = "silence", .destroy = silence_destroy};
+    silence *s = scope_give(object_new(&class, sizeof *s));
+    if (!s) return NULL;
+    s->listener.hides = true;
+    return ed_listen(&s->listener) ? s : NULL;
+}
+
+static void silence_end(silence *s)
+{
+    ed_unlisten(&s->listener);
+}
+
 /* ---- Variables ------------------------------------------------------------------------------- */
 
 ed_tensor *metric_new_variable(const ed_metric *metric, int i, ed_ints shape)
@@ -159,12 +188,12 @@ static ed_tensor *exactly(ed_tensor *x)
 static bool update_slowly(ed_metric *metric, ed_tensor *y_true, ed_tensor *y_pred,
                           const ed_metric_update_options *o)
 {
-    ed_listener silence = {.hides = true}; /* tapes hear nothing */
     metric_call call = {
         .who = metric->name, .options = metric->made.options, .y_true = y_true, .y_pred = y_pred};
-    if (!ed_listen(&silence)) return false;
+    silence *s = silence_begin();
+    if (!s) return false;
     bool fine = take_weights(&call, o) && compute_increments(metric->class, &call);
-    ed_unlisten(&silence);
+    silence_end(s);
     for (int i = 0; i < metric->n; i++) fine = fine && call.increments[i];
     return fine && add_increments(metric, call.increments);
 }
@@ -244,13 +273,13 @@ ed_tensor *ed_metric_result_tensor(const ed_metric *metric)
                        metric->name);
     ED_SCOPE;
     if (!metric->class->result) return ed_keep(ed_scalar(ratio(metric), .dtype = ED_FLOAT64));
-    ed_listener silence = {.hides = true};
     ed_tensor *values[METRIC_VARIABLES];
     for (int i = 0; i < metric->n; i++)
         if (!(values[i] = ed_value(metric->variables[i]))) return NULL;
-    if (!ed_listen(&silence)) return NULL;
+    silence *s = silence_begin();
+    if (!s) return NULL;
     ed_tensor *result = metric->class->result(metric->made.options, values);
-    ed_unlisten(&silence);
+    silence_end(s);
     return ed_keep(result);
 }
 
