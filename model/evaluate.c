@@ -16,7 +16,7 @@ typedef struct sums {
     ed_list **metrics; /* the values of each one's variables */
 } sums;
 
-static ed_list *values_of(const ed_metric *metric)
+static ed_list *metric_values(const ed_metric *metric)
 {
     const ed_list *variables = ed_metric_variables(metric);
     ed_list *values = variables ? scope_give(list_new(variables->size)) : NULL;
@@ -33,7 +33,7 @@ static bool take_sums(sums *s, const compiled *c)
     if (!s->output_losses || !s->metrics) return false;
     memcpy(s->output_losses, c->output_losses, (size_t)c->n_losses * sizeof *s->output_losses);
     for (int64_t i = 0; i < c->n_metrics; i++)
-        if (!(s->metrics[i] = values_of(c->metrics[i].metric))) return false;
+        if (!(s->metrics[i] = metric_values(c->metrics[i].metric))) return false;
     return true;
 }
 
