@@ -119,31 +119,56 @@ static fold_plan fold_begin(const conv *c)
     return f;
 }
 
+/* Chooses how rows of dx and dy are divided. */
+static void fold_divide(folding *p)
+{
+    const conv *c = p->f.c;
+    const window *w = &c->w;
+    const int64_t reach = (w->extent[0] - 1) * w->dilation[0] + 1;
+    p->rows = conv_max(conv_band_rows(c, w->image[0]), REACHES * reach);
+    p->bands = conv_ceil(w->image[0], p->rows);
+    p->some = conv_max(PRODUCTS / (p->f.row * c->size) / conv_max(w->out[1], 1), 1);
+    p->some = conv_min(p->some, w->out[0]);
+}
+
+/* The bytes that a thread needs: of products, and, where rows of them are taps, of packed dy, whose
+ * positions are then a row. */
+static bool fold_scratch(folding *p, size_t *bytes)
+{
+    fold_plan *f = &p->f;
+    const conv *c = f->c;
+    const int64_t positions = p->some * c->w.out[1];
+    size_t packed = 0;
+    if (f->by_taps) {
+        f->row = conv_ceil(positions, c->tile) * c->tile;
+        if (!memory_mul((size_t)(f->row * c->size), (size_t)c->out, &packed))
+            return conv_too_large();
+    }
+    p->bytes = (f->by_taps ? f->taps : positions) * f->row * c->size;
+    if (__builtin_add_overflow(packed, (size_t)p->bytes + 64, bytes)) return conv_too_large();
+    return true;
+}
+
+/* Packs the kernel, whose taps are the columns of a product. */
+static bool fold_pack_kernel(const fold_plan *f, conv *c)
+{
+    size_t bytes;
+    if (!memory_mul((size_t)(f->row * c->size), (size_t)c->out, &bytes)) return conv_too_large();
+    if (!(c->packed = memory_alloc(bytes))) return false;
+    ISA_CALL(gemm_pack)
+    (c->wide, c->out, f->taps, c->k, c->size, c->all_out * c->size, c->packed, c->out * c->panel);
+    return true;
+}
+
 bool conv_gradient_input_folded(conv c)
 {
-    const window *w = &c.w;
     folding p = {.f = fold_begin(&c)};
-    fold_plan *f = &p.f;
-    const int64_t reach = (w->extent[0] - 1) * w->dilation[0] + 1;
-    size_t more, packed = 0;
-    p.rows = conv_max(conv_band_rows(&c, w->image[0]), REACHES * reach);
-    p.bands = conv_ceil(w->image[0], p.rows);
-    p.some = conv_max(PRODUCTS / (f->row * c.size) / conv_max(w->out[1], 1), 1);
-    p.some = conv_min(p.some, w->out[0]);
-    const int64_t positions = conv_ceil(p.some * w->out[1], c.tile) * c.tile;
-    if (f->by_taps) f->row = positions;
-    p.bytes = (f->by_taps ? f->taps : p.some * w->out[1]) * f->row * c.size;
-    if (f->by_taps && !memory_mul((size_t)(positions * c.size), (size_t)c.out, &packed))
-        return conv_too_large();
-    if (__builtin_add_overflow(packed, (size_t)p.bytes + 64, &more)) return conv_too_large();
-    if (!f->by_taps) {
-        if (!memory_mul((size_t)(f->row * c.size), (size_t)c.out, &packed)) return conv_too_large();
-        if (!(c.packed = memory_alloc(packed))) return false;
-        ISA_CALL(gemm_pack)
-        (c.wide, c.out, f->taps, c.k, c.size, c.all_out * c.size, c.packed, c.out * c.panel);
-    }
-    const int64_t units = w->batch * p.bands;
-    const bool ok = conv_crew_open(&p.crew, 0, more);
+    size_t scratch = 0;
+    fold_divide(&p);
+    if (!fold_scratch(&p, &scratch)) return false;
+    if (!p.f.by_taps && !fold_pack_kernel(&p.f, &c)) return false;
+    const int64_t units = c.w.batch * p.bands;
+    const bool ok = conv_crew_open(&p.crew, 0, scratch);
     if (ok) threads_run_among(p.crew.count, units, conv_grain(&c, units), fold_range, &p);
     memory_free(c.packed);
     memory_free(p.crew.scratch);
