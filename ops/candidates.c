@@ -297,8 +297,9 @@ static double *sum_weights(const ed_call *call)
     const unigram_attrs *a = call->attrs;
     const ed_tensor *weights = call->inputs[1];
     double *sums = memory_alloc((size_t)weights->size * sizeof *sums), sum = 0;
+    int64_t possible = 0;
     for (int64_t i = 0; sums && i < weights->size; i++) {
-        const double weight = dtype_load(weights->dtype, weights->data, i);
+        const double weight = dtype_load(weights->dtype, weights->data, i), before = sum;
         sum += weight > 0 ? pow(weight, a->distortion) : 0;
         if (!(weight >= 0 && isfinite(sum))) {
             ed_call_fail(call, ED_INVALID_ARGUMENT,
@@ -309,9 +310,16 @@ static double *sum_weights(const ed_call *call)
             return NULL;
         }
         sums[i] = sum;
+        possible += sum > before;
     }
-    if (!sums || sum > 0) return sums;
-    ed_call_fail(call, ED_INVALID_ARGUMENT, "unigrams are all 0: no class can be drawn");
+    if (!sums || possible >= (a->unique ? a->num_sampled : 1)) return sums;
+    if (possible)
+        ed_call_fail(call, ED_INVALID_ARGUMENT,
+                     "num_sampled is %lld, but only %lld weights are above 0; draw fewer, or with "
+                     "unique = false",
+                     (long long)a->num_sampled, (long long)possible);
+    else
+        ed_call_fail(call, ED_INVALID_ARGUMENT, "unigrams are all 0: no class can be drawn");
     memory_free(sums);
     return NULL;
 }

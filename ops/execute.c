@@ -639,7 +639,7 @@ static bool leave_hollow(ed_call *call)
                 call, ED_UNIMPLEMENTED,
                 "an operand has no elements: it was kept from the function that "
                 "ed_vectorized_map called, or a gradient function that is not linear in dy, or "
-                "looks at it (tape_looks_at_dy), calls this op");
+                "looks at its elements, calls this op");
     }
     return !slices || run_kernel(call);
 }
