@@ -49,11 +49,16 @@ def of(op, *shapes):
 
 
 def gradient_of(op, *shapes):
-    """The same with the gradients by all of them, from random ones of the result on."""
+    """The same with the gradients by all of them, from random ones of the result on. The result is
+    returned, too: a compiled function leaves out what is computed for nothing."""
     def make():
         xs = tensors(shapes)
         dy = numbers(*jax.eval_shape(op, *xs).shape)
-        call = jax.jit(lambda dy, *xs: jax.vjp(op, *xs)[1](dy))
+
+        def result_and_gradients(dy, *xs):
+            y, back = jax.vjp(op, *xs)
+            return y, back(dy)
+        call = jax.jit(result_and_gradients)
         return lambda: call(dy, *xs)
     return make
 

@@ -37,7 +37,8 @@ def of(op, *shapes):
 
 
 def gradient_of(op, *shapes):
-    """The same with the gradients by all of them, from random ones of the result on."""
+    """The same with the gradients by all of them, from random ones of the result on. The result is
+    returned, too: a compiled function leaves out what is computed for nothing."""
     def make():
         xs = [numbers(*(shape if isinstance(shape, tuple) else (shape,))) for shape in shapes]
         dy = numbers(*op(*xs).shape)
@@ -46,7 +47,7 @@ def gradient_of(op, *shapes):
             with tf.GradientTape() as tape:
                 tape.watch(xs)
                 y = op(*xs)
-            return tape.gradient(y, xs, dy)
+            return y, tape.gradient(y, xs, dy)
         call = compiled(both)
         return lambda: call(*xs)
     return make
