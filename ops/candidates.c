@@ -123,8 +123,8 @@ static bool add_class(class_set *set, int64_t class)
     }
 }
 
-/* Rarer classes than these draws give are an error: a weight may be too small to be ever drawn. */
-static const double most_tries = 0x1p24;
+/* So many draws that gave nothing new are an error: a weight may be too small to be ever drawn. */
+static const double most_vain = 0x1p24;
 
 /* Draws the classes; the number of tries, 0 with an error on failure. */
 static double draw_classes(const ed_call *call, const candidates *c, int64_t *classes)
@@ -137,7 +137,7 @@ static double draw_classes(const ed_call *call, const candidates *c, int64_t *cl
     int64_t n = 0;
     if (!set.places) return 0;
     memset(set.places, -1, room * sizeof *set.places);
-    for (; n < c->num_sampled && !(c->sums && tries > most_tries); tries++) {
+    for (; n < c->num_sampled && !(c->sums && tries - (double)n > most_vain); tries++) {
         if (fmod(tries, 2) == 0) {
             philox_uniform_f64(&p, 2, units, 0, 1);
             philox_skip(&p, 1);
