@@ -112,6 +112,16 @@ typedef struct class_set {
     uint64_t mask;
 } class_set;
 
+/* An empty set with room for n classes. */
+static bool make_set(int64_t n, class_set *set)
+{
+    uint64_t room = 16;
+    while (room < 2 * (uint64_t)n) room *= 2;
+    *set = (class_set){memory_alloc(room * sizeof *set->places), room - 1};
+    if (set->places) memset(set->places, -1, room * sizeof *set->places);
+    return set->places;
+}
+
 /* Whether the class is new; it is in the set then. */
 static bool add_class(class_set *set, int64_t class)
 {
@@ -130,13 +140,10 @@ static const double most_vain = 0x1p24;
 static double draw_classes(const ed_call *call, const candidates *c, int64_t *classes)
 {
     philox p = random_philox(c->draw->state);
-    uint64_t room = 16;
-    while (room < 2 * (uint64_t)c->num_sampled) room *= 2;
-    class_set set = {memory_alloc(room * sizeof *set.places), room - 1};
+    class_set set = {0};
     double tries = 0, units[2];
     int64_t n = 0;
-    if (!set.places) return 0;
-    memset(set.places, -1, room * sizeof *set.places);
+    if (c->unique && !make_set(c->num_sampled, &set)) return 0;
     for (; n < c->num_sampled && !(c->sums && tries - (double)n > most_vain); tries++) {
         if (fmod(tries, 2) == 0) {
             philox_uniform_f64(&p, 2, units, 0, 1);
