@@ -170,20 +170,29 @@ enum { PIECE = PART };
 #endif
 #endif
 
+#if defined(__AVX512F__)
+/* Half a vector from each place: joined by the load, which the shuffles need not do then. */
+INLINE vec load_halves(const char *low, const char *high)
+{
+    __m512d x = _mm512_castpd256_pd512(_mm256_loadu_pd((const double *)low));
+    return (vec)_mm512_insertf64x4(x, _mm256_loadu_pd((const double *)high), 1);
+}
+#endif
+
 /* parts[i * step] = part i of the rows row[0], row[apart], row[2 apart], ... side by side. */
 INLINE void load_parts(const char *const row[], const int apart, int64_t at, vec parts[],
                        const int step)
 {
 #if defined(__AVX512F__)
-    vec x = load(row[0] + at), y = load(row[apart] + at);
-    vec z = load(row[2 * apart] + at), w = load(row[3 * apart] + at);
     enum { EVEN = 0x88, ODD = 0xdd }; /* parts of both operands */
-    vec even_xy = _mm512_shuffle_f32x4(x, y, EVEN), even_zw = _mm512_shuffle_f32x4(z, w, EVEN);
-    vec odd_xy = _mm512_shuffle_f32x4(x, y, ODD), odd_zw = _mm512_shuffle_f32x4(z, w, ODD);
-    parts[0] = _mm512_shuffle_f32x4(even_xy, even_zw, EVEN);
-    parts[step] = _mm512_shuffle_f32x4(odd_xy, odd_zw, EVEN);
-    parts[2 * step] = _mm512_shuffle_f32x4(even_xy, even_zw, ODD);
-    parts[3 * step] = _mm512_shuffle_f32x4(odd_xy, odd_zw, ODD);
+    UNROLL for (int half = 0; half < 2; half++)
+    {
+        const int64_t from = at + half * BYTES / 2;
+        const vec xy = load_halves(row[0] + from, row[apart] + from);
+        const vec zw = load_halves(row[2 * apart] + from, row[3 * apart] + from);
+        parts[2 * half * step] = _mm512_shuffle_f32x4(xy, zw, EVEN);
+        parts[(2 * half + 1) * step] = _mm512_shuffle_f32x4(xy, zw, ODD);
+    }
 #elif defined(__AVX2__)
     (void)step;
     __m256 one = _mm256_castps128_ps256(_mm_loadu_ps((const float *)(row[0] + at)));
