@@ -1,5 +1,6 @@
 #include "model/keras_parts.h"
 #include "nn/functional.h"
+#include "tensor/name_map.h"
 #include <string.h>
 
 /*
@@ -120,16 +121,13 @@ static bool put_op(writer *w, const functional *f, const symbol_node *node)
 /* What Keras has of an operation beside its object; that ends in a bracket. */
 static bool put_nodes(writer *w, const functional *f, const functional_operation *o)
 {
-    bool first = true;
     w->b->size -= !w->b->failed;
     keras_put(w, ", \"name\": ");
     io_put_json_text(w->b, functional_name(o->node));
     keras_put(w, ", \"inbound_nodes\": [");
-    for (int i = 0; o->layer && i < f->n_nodes; i++) {
-        if (f->nodes[i]->layer != &o->layer->made.object) continue;
-        if (!first) keras_put(w, ", ");
+    for (int i = o->layer ? o->calls : -1; i >= 0; i = f->calls[i].next) {
+        if (i != o->calls) keras_put(w, ", ");
         if (!put_node(w, f, f->nodes[i])) return false;
-        first = false;
     }
     keras_put(w, "]}");
     return true;
@@ -205,6 +203,7 @@ typedef struct assembly {
     reader *r;
     part *parts;
     int64_t n_parts;
+    name_map names; /* indices of parts */
 } assembly;
 
 /* Models within models that each call the next one twice would take for ever. */
@@ -220,9 +219,9 @@ static bool read_history(const assembly *g, const json_node *node, part **from, 
     if (!at->whole || !index->whole || at->integer < 0 || index->integer < 0) return false;
     *call = at->integer;
     *output = index->integer;
-    for (*from = g->parts; *from < g->parts + g->n_parts; (*from)++)
-        if (!strcmp((*from)->name, name->text)) return true;
-    return false;
+    const int *i = name_map_find(&g->names, name->text);
+    *from = i ? g->parts + *i : NULL;
+    return i;
 }
 
 /* The tensor that the node names; NULL, with *missing, the layer it comes from, if the call that
@@ -479,7 +478,9 @@ static bool make_parts(assembly *g, const json_node *layers, int depth)
     g->parts = ed_scope_alloc((size_t)(layers->count + 1) * sizeof *g->parts);
     if (!g->parts) return false;
     for (const json_node *l = layers->first; l; l = l->next)
-        if (!make_part(g, layers, l, &g->parts[g->n_parts++], depth)) return false;
+        if (!make_part(g, layers, l, &g->parts[g->n_parts], depth) ||
+            !name_map_put(&g->names, g->parts[g->n_parts].name, (int)g->n_parts) || !++g->n_parts)
+            return false;
     return true;
 }
 
@@ -502,19 +503,27 @@ static ed_list *find_ends(const assembly *g, const json_node *node)
     return ed_list_make(ends, n);
 }
 
-ed_layer *keras_make_graph(reader *r, const json_node *config, int depth)
+static ed_layer *assemble(assembly *g, const json_node *config, int depth)
 {
-    assembly g = {r, NULL, 0};
+    reader *r = g->r;
     const char *name = json_text_of(config, "name"), *outer = r->layer;
     const json_node *trainable = json_member(config, "trainable");
     keras_input *input = r->input;
     r->input = NULL;
-    if (!make_parts(&g, json_member(config, "layers"), depth) || !make_calls(&g)) return NULL;
+    if (!make_parts(g, json_member(config, "layers"), depth) || !make_calls(g)) return NULL;
     r->layer = outer;
-    ed_list *inputs = find_ends(&g, json_member(config, "input_layers"));
-    ed_list *outputs = inputs ? find_ends(&g, json_member(config, "output_layers")) : NULL;
+    ed_list *inputs = find_ends(g, json_member(config, "input_layers"));
+    ed_list *outputs = inputs ? find_ends(g, json_member(config, "output_layers")) : NULL;
     r->input = input;
     return outputs ? ed_model(inputs, outputs, .name = name,
                               .trainable = !trainable || trainable->number != 0)
                    : NULL;
+}
+
+ed_layer *keras_make_graph(reader *r, const json_node *config, int depth)
+{
+    assembly g = {.r = r};
+    ed_layer *model = assemble(&g, config, depth);
+    name_map_free(&g.names);
+    return model;
 }

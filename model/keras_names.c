@@ -115,9 +115,36 @@ const char *keras_module_of(const ed_kind *kind)
     return "keras";
 }
 
+/* As Keras does it: "MaxPooling2D" is "max_pooling2d", "PReLU" is "p_re_lu". A capital with a small
+ * letter behind it begins a word, and so does a capital behind a small letter. */
+static void put_snake(const char *class_name, char *name)
+{
+    for (const char *c = class_name; *c; c++) {
+        const bool capital = isupper((unsigned char)*c);
+        if (capital && c > class_name &&
+            (islower((unsigned char)c[1]) || islower((unsigned char)c[-1])))
+            *name++ = '_';
+        *name++ = (char)tolower((unsigned char)*c);
+    }
+    *name = 0;
+}
+
+/* The kind whose name is that of the class in small letters, as nearly all are, found without a look
+ * at the others; NULL if there is none. */
+static const ed_kind *kind_of_letters(const char *family, const char *class_name)
+{
+    char name[KERAS_NAME];
+    if (strlen(class_name) >= KERAS_NAME / 2) return NULL;
+    put_snake(class_name, name);
+    const ed_kind *kind = kind_by_word(family, name);
+    return kind && keras_class_of(kind, name) && !strcmp(name, class_name) ? kind : NULL;
+}
+
 const ed_kind *keras_kind_of(const char *family, const char *class_name)
 {
     char name[KERAS_NAME];
+    const ed_kind *usual = kind_of_letters(family, class_name);
+    if (usual) return usual;
     for (int i = 0; i < COUNT(older_classes); i++)
         if (!strcmp(older_classes[i][0], family) && !strcmp(older_classes[i][1], class_name))
             return ed_kind_find(family, older_classes[i][2]);
@@ -268,20 +295,6 @@ bool keras_key_is_harmless(const char *key, const char *value)
 }
 
 /* ---- Paths ----------------------------------------------------------------------------------- */
-
-/* As Keras does it: "MaxPooling2D" is "max_pooling2d", "PReLU" is "p_re_lu". A capital with a small
- * letter behind it begins a word, and so does a capital behind a small letter. */
-static void put_snake(const char *class_name, char *name)
-{
-    for (const char *c = class_name; *c; c++) {
-        const bool capital = isupper((unsigned char)*c);
-        if (capital && c > class_name &&
-            (islower((unsigned char)c[1]) || islower((unsigned char)c[-1])))
-            *name++ = '_';
-        *name++ = (char)tolower((unsigned char)*c);
-    }
-    *name = 0;
-}
 
 bool keras_path_name(const ed_layer *layer, char *name)
 {

@@ -13,6 +13,7 @@
 typedef struct row {
     const ed_layer *layer;   /* NULL: an input or an op */
     const symbol_node *node; /* NULL: not an operation of the model itself */
+    int calls;               /* of such a one as functional_operation has it */
     int depth;               /* of the models around it */
 } row;
 
@@ -46,7 +47,8 @@ static void put_rows(rows *r, const ed_layer *layer, bool nested, int depth)
     const int64_t n = f ? f->n_operations : layer->n_children;
     for (int64_t i = 0; i < n; i++) {
         const ed_layer *child = f ? f->operations[i].layer : layer->children[i];
-        r->items[r->n++] = (row){child, f ? f->operations[i].node : NULL, depth};
+        r->items[r->n++] = f ? (row){child, f->operations[i].node, f->operations[i].calls, depth}
+                             : (row){child, .depth = depth};
         if (nested && child && is_model(child)) put_rows(r, child, true, depth + 1);
     }
 }
@@ -157,19 +159,13 @@ static void put_source(io_buffer *b, const functional *f, const symbol *s)
                   s->index);
 }
 
-static bool is_call_of(const symbol_node *node, const row *r)
-{
-    return r->layer ? (const void *)node->layer == r->layer : node == r->node;
-}
-
 /* All rows are as wide as the widest, so of many sources some are shown, and the number of the
  * others. */
 static void put_sources(io_buffer *b, const functional *f, const row *r)
 {
     enum { MOST = 32 };
     int64_t n = 0;
-    for (int i = 0; r->node && !r->depth && i < f->n_nodes; i++) {
-        if (!is_call_of(f->nodes[i], r)) continue;
+    for (int i = r->node && !r->depth ? r->calls : -1; i >= 0; i = f->calls[i].next) {
         for (int k = 0; k < f->nodes[i]->n_inputs; k++) {
             const ed_tensor *input = f->nodes[i]->inputs[k];
             if (!ed_is_symbolic(input) || n++ >= MOST) continue;
@@ -374,11 +370,11 @@ static void put_box(io_buffer *b, const rows *r, int64_t i, bool shapes)
     io_buffer_free(&label);
 }
 
+/* The row of the node's operation: there is one for each. */
 static int64_t row_of(const rows *r, const symbol_node *node)
 {
-    for (int64_t i = 0; i < r->n; i++)
-        if (is_call_of(node, r->items + i)) return i;
-    return -1;
+    const functional_call *call = functional_call_of(r->f, node);
+    return call ? call->operation : -1;
 }
 
 static void put_edges(io_buffer *b, const rows *r)

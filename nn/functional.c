@@ -1,5 +1,5 @@
 #include "nn/functional.h"
-#include "tensor/pointer_map.h"
+#include "tensor/name_map.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -200,38 +200,39 @@ static bool check_inputs(const ed_list *inputs)
     return true;
 }
 
-/* Whether an operation has the name already: of a layer, or given by the program, a file or another
- * model. */
-static bool is_taken(const functional *f, const char *name)
+/* The operation has a name: of a layer, or given by the program, a file or another model. */
+static bool is_named(const symbol_node *node)
 {
-    for (int k = 0; k < f->n_operations; k++) {
-        const symbol_node *node = f->operations[k].node;
-        if ((node->layer || node->name) && !strcmp(functional_name(node), name)) return true;
-    }
-    return false;
+    return node->layer || node->name;
 }
 
-/* The first name that is free behind what the map has of the op: add, add_1, ... */
-static bool name_operation(const functional *f, int i, pointer_map *numbers)
+/* The first name that is not taken behind those that the op has: add, add_1, ... */
+static bool name_operation(symbol_node *node, const void *op, name_map *taken, pointer_map *numbers)
 {
     char name[64];
-    symbol_node *node = (symbol_node *)f->operations[i].node;
-    const void *of = node->op ? (const void *)node->op : f;
-    if (!pointer_map_find(numbers, of) && !pointer_map_put(numbers, of, 0)) return false;
-    int *number = pointer_map_find(numbers, of);
+    if (!pointer_map_find(numbers, op) && !pointer_map_put(numbers, op, 0)) return false;
+    int *number = pointer_map_find(numbers, op);
     do snprintf(name, sizeof name, *number ? "%.48s_%d" : "%.48s", functional_name(node), *number);
-    while (++*number && is_taken(f, name));
-    return (node->name = text_copy(name));
+    while (++*number && name_map_find(taken, name));
+    return (node->name = text_copy(name)) && name_map_put(taken, node->name, 0);
 }
 
 /* Inputs and ops without a name become input_layer, input_layer_1, add, add_1, ... */
 static bool name_operations(const functional *f)
 {
+    name_map taken = {0};
     pointer_map numbers = {0};
     bool ok = true;
-    for (int i = 0; ok && i < f->n_operations; i++)
-        if (!f->operations[i].node->layer && !f->operations[i].node->name)
-            ok = name_operation(f, i, &numbers);
+    for (int i = 0; ok && i < f->n_operations; i++) {
+        const symbol_node *node = f->operations[i].node;
+        if (is_named(node)) ok = name_map_put(&taken, functional_name(node), 0);
+    }
+    for (int i = 0; ok && i < f->n_operations; i++) {
+        symbol_node *node = (symbol_node *)f->operations[i].node;
+        const void *op = node->op ? (const void *)node->op : f;
+        if (!is_named(node)) ok = name_operation(node, op, &taken, &numbers);
+    }
+    name_map_free(&taken);
     pointer_map_free(&numbers);
     return ok;
 }

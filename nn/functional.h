@@ -7,6 +7,7 @@
 #include "nn/graph.h"
 #include "nn/layer_core.h"
 #include "ops/symbol.h"
+#include "tensor/pointer_map.h"
 
 /* Where a call of the model finds a tensor. */
 typedef struct functional_place {
@@ -27,11 +28,22 @@ typedef struct functional_step {
 typedef struct functional_operation {
     const symbol_node *node; /* its first */
     ed_layer *layer;         /* NULL: an input or an op */
+    int calls;               /* index in functional.nodes of the first of its calls; -1: it is an
+                                input of which nothing is made */
 } functional_operation;
+
+/* Of a node of the model. */
+typedef struct functional_call {
+    int number;    /* which call of its operation it is */
+    int operation; /* index in functional.operations */
+    int next;      /* index in functional.nodes of the next call of the operation; -1: none */
+} functional_call;
 
 typedef struct functional {
     ed_list *inputs, *outputs; /* symbols */
     symbol_node **nodes;       /* retained; each behind those whose values it needs */
+    functional_call *calls;    /* of each node */
+    pointer_map numbers;       /* index of each node */
     functional_step *steps;    /* of those nodes that are no inputs */
     int n_nodes, n_steps;
     int n_slots;                      /* the model's inputs have the first ones */
@@ -51,6 +63,9 @@ void functional_end(functional *f);
 
 /* The name of an input, of the layer or of the op of a node. */
 const char *functional_name(const symbol_node *node);
+
+/* What the node is in the model; NULL for those of which no output of the model is made. */
+const functional_call *functional_call_of(const functional *f, const symbol_node *node);
 
 /* Which call of its layer the node is in the model, 0 being the first; 0 for inputs and ops. */
 int functional_call_number(const functional *f, const symbol_node *node);

@@ -1,5 +1,4 @@
 #include "nn/functional.h"
-#include "tensor/pointer_map.h"
 #include <stdlib.h>
 
 /*
@@ -19,7 +18,8 @@ typedef struct visit {
 
 typedef struct operation {
     functional_operation is;
-    int met, depth; /* when it was met first, and its greatest depth */
+    int met, depth;    /* when it was met first, and its greatest depth */
+    int n_calls, last; /* how many of its calls are in functional.nodes, and the last one there */
 } operation;
 
 typedef struct walk {
@@ -48,12 +48,16 @@ const char *functional_name(const symbol_node *node)
     return node->op ? node->op->name : "input_layer";
 }
 
+const functional_call *functional_call_of(const functional *f, const symbol_node *node)
+{
+    const int *i = pointer_map_find(&f->numbers, node);
+    return i ? f->calls + *i : NULL;
+}
+
 int functional_call_number(const functional *f, const symbol_node *node)
 {
-    int number = 0;
-    for (int i = 0; i < f->n_nodes && f->nodes[i] != node; i++)
-        number += node->layer && f->nodes[i]->layer == node->layer;
-    return number;
+    const functional_call *call = functional_call_of(f, node);
+    return call ? call->number : 0;
 }
 
 /* The number of tensors that a node was given, masks included. */
@@ -98,7 +102,7 @@ static int operation_of(walk *w, const symbol_node *node)
     const int i = w->n_operations;
     if (known) return *known;
     if (node->layer && !pointer_map_put(&w->numbers, node->layer, i)) return -1;
-    w->operations[w->n_operations++] = (operation){{node, (ed_layer *)node->layer}, i, 0};
+    w->operations[w->n_operations++] = (operation){{node, (ed_layer *)node->layer, -1}, .met = i};
     return i;
 }
 
@@ -190,8 +194,12 @@ static bool sort_operations(walk *w)
     if (!(f->operations = memory_zalloc(((size_t)w->n_operations + 1) * sizeof *f->operations)))
         return false;
     qsort(w->operations, (size_t)w->n_operations, sizeof *w->operations, by_depth);
-    for (int i = 0; i < w->n_operations; i++) f->operations[i] = w->operations[i].is;
     f->n_operations = w->n_operations;
+    for (int i = 0; i < w->n_operations; i++) {
+        f->operations[i] = w->operations[i].is;
+        for (int k = f->operations[i].calls; k >= 0; k = f->calls[k].next)
+            f->calls[k].operation = i;
+    }
     return true;
 }
 
@@ -236,16 +244,31 @@ static bool plan_step(walk *w, visit *v, functional_step *step)
     return step->inputs;
 }
 
+/* The node becomes the model's next one, and a call of its operation. */
+static bool add_node(walk *w, const visit *v)
+{
+    functional *f = w->f;
+    operation *of = w->operations + v->operation;
+    const int i = f->n_nodes;
+    if (!pointer_map_put(&f->numbers, v->node, i)) return false;
+    *(of->n_calls ? &f->calls[of->last].next : &of->is.calls) = i;
+    of->last = i;
+    f->calls[i] = (functional_call){.number = of->n_calls++, .next = -1};
+    f->nodes[f->n_nodes++] = ed_retain(v->node);
+    return true;
+}
+
 static bool plan_steps(walk *w)
 {
     functional *f = w->f;
     f->n_slots = (int)f->inputs->size;
     f->steps = memory_zalloc(((size_t)w->n_ordered + 1) * sizeof *f->steps);
     f->nodes = memory_alloc(((size_t)w->n_visits + 1) * sizeof *f->nodes);
-    if (!f->steps || !f->nodes) return false;
+    f->calls = memory_alloc(((size_t)w->n_visits + 1) * sizeof *f->calls);
+    if (!f->steps || !f->nodes || !f->calls) return false;
     for (int i = 0; i < w->n_ordered; i++) {
         visit *v = w->visits + w->order[i];
-        f->nodes[f->n_nodes++] = ed_retain(v->node);
+        if (!add_node(w, v)) return false;
         if (!v->is_source && !plan_step(w, v, f->steps + f->n_steps++)) return false;
     }
     return true;
@@ -274,11 +297,17 @@ static bool plan_releases(functional *f)
             if (f->steps[s].inputs[i].slot >= 0) last[f->steps[s].inputs[i].slot] = s;
     }
     for (int64_t i = 0; i < f->outputs->size; i++) last[f->output_places[i].slot] = f->n_steps;
+    for (int i = 0; i < f->n_slots; i++)
+        if (last[i] < f->n_steps) f->steps[last[i]].n_last++;
     for (int s = 0; s < f->n_steps; s++) {
         f->steps[s].last = slots;
-        for (int i = 0; i < f->n_slots; i++)
-            if (last[i] == s) *slots++ = i;
-        f->steps[s].n_last = (int)(slots - f->steps[s].last);
+        slots += f->steps[s].n_last;
+        f->steps[s].n_last = 0;
+    }
+    for (int i = 0; i < f->n_slots; i++) {
+        if (last[i] == f->n_steps) continue;
+        functional_step *step = f->steps + last[i];
+        step->last[step->n_last++] = i;
     }
     memory_free(last);
     return true;
@@ -305,6 +334,8 @@ void functional_end(functional *f)
     for (int i = 0; i < f->n_nodes; i++) ed_release(f->nodes[i]);
     memory_free(f->steps);
     memory_free(f->nodes);
+    memory_free(f->calls);
+    pointer_map_free(&f->numbers);
     memory_free(f->last);
     memory_free(f->output_places);
     memory_free(f->operations);
