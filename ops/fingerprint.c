@@ -147,7 +147,7 @@ static void hash_range(int64_t first, int64_t last, int worker, void *user)
 
 static bool hash_buckets_kernel(ed_call *call)
 {
-    threads_run(call->inputs[0]->size, OPS_PARALLEL_WORK / 32, hash_range, call);
+    threads_run(call->inputs[0]->size, 1 + OPS_PARALLEL_WORK / 32, hash_range, call);
     return true;
 }
 

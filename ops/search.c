@@ -159,7 +159,7 @@ static bool searchsorted_kernel(ed_call *call)
                    .n = lines->shape[lines->rank - 1],
                    .each = lines->rank == 1 ? values->size : values->shape[values->rank - 1],
                    .right = !strcmp(o->side, "right")};
-    threads_run(values->size, OPS_PARALLEL_WORK / 16, search_range, &s);
+    threads_run(values->size, 1 + OPS_PARALLEL_WORK / 16, search_range, &s);
     return true;
 }
 
