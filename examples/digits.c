@@ -228,6 +228,12 @@ ed_tensor *draw_digits(int64_t count, uint64_t seed, ed_tensor **labels)
     return pictures;
 }
 
+ed_tensor *draw_images(int64_t count, uint64_t seed)
+{
+    ed_tensor *labels, *drawn = draw_digits(count, seed, &labels);
+    return ed_reshape(ed_div(ed_cast(drawn, ED_FLOAT32), 255), ED_SHAPE(count, SIDE * SIDE));
+}
+
 /* Prints a line without the blanks at its end. */
 static void put_line(FILE *file, char *line)
 {

@@ -11,6 +11,9 @@
  */
 ed_tensor *draw_digits(int64_t count, uint64_t seed, ed_tensor **labels);
 
+/* The same as float32 [count, 28 * 28] in 0..1, for networks that learn from the pictures alone. */
+ed_tensor *draw_images(int64_t count, uint64_t seed);
+
 /*
  * Prints `count` pictures of 28 x 28 numbers in 0..1 side by side, three to a row, each with its
  * caption below.

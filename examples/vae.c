@@ -26,13 +26,6 @@ static bool draw_forward(ed_layer *layer, ed_layer_call *call)
 static const ed_layer_class draw_class = {
     .kind.name = "draw", .min_inputs = 2, .max_inputs = 2, .forward = draw_forward};
 
-/* Images [n, PIXELS] of numbers in 0..1. */
-static ed_tensor *images(int64_t n, uint64_t seed)
-{
-    ed_tensor *labels, *drawn = draw_digits(n, seed, &labels);
-    return ed_reshape(ed_div(ed_cast(drawn, ED_FLOAT32), 255), ED_SHAPE(n, PIXELS));
-}
-
 static ed_layer *autoencoder(ed_layer *decoder)
 {
     ed_tensor *image = ed_input(ED_SHAPE(PIXELS));
@@ -57,7 +50,7 @@ int main(int argc, char **argv)
     ed_layer *decoder = ed_layer_sequential("decoder", ed_layer_dense(256, .activation = "relu"),
                                             ed_layer_dense(PIXELS, .activation = "sigmoid"));
     ed_layer *model = autoencoder(decoder);
-    ed_tensor *x = images(small ? 2000 : 20000, 1), *test = images(500, 2);
+    ed_tensor *x = draw_images(small ? 2000 : 20000, 1), *test = draw_images(500, 2);
     ed_model_compile(model, .optimizer = ed_optimizer_adam(.learning_rate = 2e-3),
                      .loss = ed_loss_binary_crossentropy());
     ed_model_fit(model, x, x, .epochs = small ? 10 : 30, .batch_size = 64, .verbose = 2);

@@ -74,6 +74,47 @@ static void vae(void **state)
     assert_non_null(strstr(printed, "written to vae.png\n"));
 }
 
+static void autoencoder(void **state)
+{
+    (void)state;
+    EXAMPLE("autoencoder", "rows.png", "small");
+    assert_true(number_after("of the noise: ") > 0.02);
+    assert_true(number_after("of the answers: ") < 0.025);
+    assert_non_null(strstr(printed, "written to rows.png\n"));
+}
+
+static void gan(void **state)
+{
+    (void)state;
+    EXAMPLE("gan", "made.png", "small");
+    assert_true(number_after("made images: ") < 0.04);
+    assert_non_null(strstr(printed, "written to made.png\n"));
+}
+
+static void transfer(void **state)
+{
+    (void)state;
+    EXAMPLE("transfer", "small");
+    const double alone = number_after("alone: ");
+    assert_true(number_after("frozen: ") > alone);
+    assert_true(number_after("tuned: ") > alone);
+}
+
+static void dqn(void **state)
+{
+    (void)state;
+    EXAMPLE("dqn", "5000");
+    assert_true(number_after("move 5000: the shortest way from ") > 80);
+}
+
+static void wide_and_deep(void **state)
+{
+    (void)state;
+    EXAMPLE("wide_and_deep", "people.csv", "4000");
+    assert_true(number_after("accuracy on other people: ") > 85);
+    assert_true(number_after("area under the curve: ") > 0.9);
+}
+
 static void word2vec(void **state)
 {
     (void)state;
@@ -189,9 +230,10 @@ static void none_is_forgotten(void **state)
     (void)state;
     assert_string_equal(
         names_in("examples"),
-        "cmake cpp custom_op.c digits.c digits.h fine_tune.c first.c kmeans.c loop.c lstm.c lua "
-        "mnist.c mnist_cnn.c own_dataset.c physics.c profile.c progress.c progress.h rnn.c "
-        "server.c text_transformer.c threads.c two_heads.c vae.c word2vec.c");
+        "autoencoder.c cmake cpp custom_op.c digits.c digits.h dqn.c fine_tune.c first.c gan.c "
+        "kmeans.c loop.c lstm.c lua mnist.c mnist_cnn.c own_dataset.c physics.c profile.c "
+        "progress.c progress.h rnn.c server.c text_transformer.c threads.c transfer.c two_heads.c "
+        "vae.c wide_and_deep.c word2vec.c");
 }
 
 /* ---- The manual ------------------------------------------------------------------------------ */
@@ -219,6 +261,11 @@ int main(void)
         cmocka_unit_test(lstm),
         cmocka_unit_test(text_transformer),
         cmocka_unit_test(vae),
+        cmocka_unit_test(autoencoder),
+        cmocka_unit_test(gan),
+        cmocka_unit_test(transfer),
+        cmocka_unit_test(dqn),
+        cmocka_unit_test(wide_and_deep),
         cmocka_unit_test(word2vec),
         cmocka_unit_test(kmeans),
         cmocka_unit_test(physics),
