@@ -9,10 +9,10 @@
 #include "ops/ops.h"
 
 /* Checks the bias of a call whose output is there. */
-static bool check_bias(const ed_call *call, bool channels_first)
+static bool check_bias(const ed_call *call, const char *data_format)
 {
     const ed_tensor *bias = call->inputs[2], *y = call->outputs[0];
-    const int64_t channels = y->shape[channels_first ? 1 : 3];
+    const int64_t channels = y->shape[window_channels_first(data_format) ? 1 : 3];
     if (bias->rank == 1 && bias->shape[0] == channels) return true;
     return ed_call_fail(call, ED_INVALID_ARGUMENT,
                         "bias is %s; it must be [%lld], one for each channel of the result",
@@ -20,10 +20,11 @@ static bool check_bias(const ed_call *call, bool channels_first)
 }
 
 /* act(y + bias) where the convolution's reference has left y. */
-static bool end_reference(const ed_call *call, bool channels_first, bool relu)
+static bool end_reference(const ed_call *call, const char *data_format, const char *activation)
 {
     const ed_tensor *bias = call->inputs[2], *y = call->outputs[0];
-    const int64_t below = channels_first ? y->shape[2] * y->shape[3] : 1;
+    const int64_t below = window_channels_first(data_format) ? y->shape[2] * y->shape[3] : 1;
+    const bool relu = conv_is_relu(activation);
     double *to = (double *)y->data;
     for (int64_t i = 0; i < y->size; i++) {
         to[i] += ((const double *)bias->data)[i / below % bias->size];
@@ -35,8 +36,10 @@ static bool end_reference(const ed_call *call, bool channels_first, bool relu)
 extern const ed_op ed_op_linear_relu_gradient, ed_op_relu_gradient;
 
 /* Returns dz, and sets the bias' gradient if that is wanted. NULL with an error kept. */
-static ed_tensor *bias_gradient(const ed_gradient_call *g, bool channels_first, bool relu)
+static ed_tensor *bias_gradient(const ed_gradient_call *g, const char *data_format,
+                                const char *activation)
 {
+    const bool channels_first = window_channels_first(data_format), relu = conv_is_relu(activation);
     ed_tensor *dz = g->dy[0];
     if (relu && !channels_first) { /* in one pass */
         ed_tensor *both[2];
@@ -53,51 +56,51 @@ static ed_tensor *bias_gradient(const ed_gradient_call *g, bool channels_first, 
     return dz;
 }
 
-/* ---- conv2d_bias ----------------------------------------------------------------------------- */
+/* ---- The ops --------------------------------------------------------------------------------- */
 
-static bool conv_first(const void *attrs)
-{
-    const ed_conv2d_bias_options *o = attrs;
-    return window_channels_first(o->data_format);
-}
+/* What the op of a convolution with a bias does, by the functions of that without. */
+#define BIASED(name, LIST, conv, family)                                                           \
+    static bool name##_infer(ed_call *call)                                                        \
+    {                                                                                              \
+        const ed_##name##_options *o = call->attrs;                                                \
+        return family##_infer(call) && check_bias(call, o->data_format);                           \
+    }                                                                                              \
+    static bool name##_reference(const ed_call *call)                                              \
+    {                                                                                              \
+        const ed_##name##_options *o = call->attrs;                                                \
+        return family##_reference(call) && end_reference(call, o->data_format, o->activation);     \
+    }                                                                                              \
+    static bool name##_gradient(const ed_gradient_call *g)                                         \
+    {                                                                                              \
+        const ed_##name##_options *o = g->attrs;                                                   \
+        const ed_##conv##_options *windows = ED_OPTIONS_FROM(LIST, o, ed_##conv##_options);        \
+        ed_tensor *dz = bias_gradient(g, o->data_format, o->activation);                           \
+        if (g->needs[0]) g->dx[0] = family##_transposed(windows, dz, g->inputs[1], g->shapes[0]);  \
+        if (g->needs[1])                                                                           \
+            g->dx[1] = family##_kernel_gradient(windows, g->inputs[0], dz, g->shapes[1]);          \
+        return true;                                                                               \
+    }                                                                                              \
+    extern const ed_op ed_op_##name;                                                               \
+    ed_tensor *ed_##name##_with(ed_tensor *x, ed_tensor *kernel, ed_tensor *bias,                  \
+                                const ed_##name##_options *options)                                \
+    {                                                                                              \
+        return CALL_OP(name, options, x, kernel, bias);                                            \
+    }
+#define BIASED_OP(symbol, conv, family, LIST)                                                      \
+    .name = #symbol, .doc = "y = activation(" #conv "(x, kernel) + bias)",                         \
+    .operands = {{"x", ED_SET_FLOAT, 'T'},                                                         \
+                 {"kernel", ED_SET_FLOAT, 'T'},                                                    \
+                 {"bias", ED_SET_FLOAT, 'T'}},                                                     \
+    .flags = ED_OP_CONTIGUOUS, ED_OP_ATTRS(LIST, ed_##symbol##_options), .infer = symbol##_infer,  \
+    .kernel = family##_kernel, .gradient = symbol##_gradient, SAVES_AB, SAVES_Y,                   \
+    .reference = symbol##_reference
 
-static bool conv2d_bias_infer(ed_call *call)
-{
-    return conv_infer(call) && check_bias(call, conv_first(call->attrs));
-}
-
-static bool conv2d_bias_reference(const ed_call *call)
-{
-    const ed_conv2d_bias_options *o = call->attrs;
-    return conv_reference(call) && end_reference(call, conv_first(o), conv_is_relu(o->activation));
-}
-
-static bool conv2d_bias_gradient(const ed_gradient_call *g)
-{
-    const ed_conv2d_bias_options *o = g->attrs;
-    const ed_conv2d_options *conv = ED_OPTIONS_FROM(ED_CONV2D_OPTIONS, o, ed_conv2d_options);
-    ed_tensor *dz = bias_gradient(g, conv_first(o), conv_is_relu(o->activation));
-    if (g->needs[0]) g->dx[0] = conv_transposed(conv, dz, g->inputs[1], g->shapes[0]);
-    if (g->needs[1]) g->dx[1] = conv_kernel_gradient(conv, g->inputs[0], dz, g->shapes[1]);
-    return true;
-}
+BIASED(conv2d_bias, ED_CONV2D_OPTIONS, conv2d, conv)
+BIASED(depthwise_conv2d_bias, ED_DEPTHWISE_CONV2D_OPTIONS, depthwise_conv2d, depthwise)
 
 #define OPTIONS(...) .attrs = ED_ATTRS(ED_CONV2D_BIAS_OPTIONS, ed_conv2d_bias_options, __VA_ARGS__)
-
 ED_OP(conv2d_bias) = {
-    .name = "conv2d_bias",
-    .doc = "y = activation(conv2d(x, kernel) + bias)",
-    .operands = {{"x", ED_SET_FLOAT, 'T'},
-                 {"kernel", ED_SET_FLOAT, 'T'},
-                 {"bias", ED_SET_FLOAT, 'T'}},
-    .flags = ED_OP_CONTIGUOUS,
-    ED_OP_ATTRS(ED_CONV2D_BIAS_OPTIONS, ed_conv2d_bias_options),
-    .infer = conv2d_bias_infer,
-    .kernel = conv_kernel,
-    .gradient = conv2d_bias_gradient,
-    SAVES_AB,
-    SAVES_Y,
-    .reference = conv2d_bias_reference,
+    BIASED_OP(conv2d_bias, conv2d, conv, ED_CONV2D_BIAS_OPTIONS),
     .samples = ED_SAMPLES(
         {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 4, 3), ED_SAMPLE_IN(-2, 2, 3, 2, 3, 2),
                     ED_SAMPLE_IN(-2, 2, 2)}},
@@ -118,61 +121,11 @@ ED_OP(conv2d_bias) = {
          OPTIONS(.padding = "EXPLICIT", .explicit_paddings = ED_SAMPLE_INTS(3, 0, 0, 2))}),
 };
 
-ed_tensor *ed_conv2d_bias_with(ed_tensor *x, ed_tensor *kernel, ed_tensor *bias,
-                               const ed_conv2d_bias_options *options)
-{
-    return CALL_OP(conv2d_bias, options, x, kernel, bias);
-}
-
-/* ---- depthwise_conv2d_bias ------------------------------------------------------------------- */
-
-static bool depthwise_first(const void *attrs)
-{
-    const ed_depthwise_conv2d_bias_options *o = attrs;
-    return window_channels_first(o->data_format);
-}
-
-static bool depthwise_bias_infer(ed_call *call)
-{
-    return depthwise_infer(call) && check_bias(call, depthwise_first(call->attrs));
-}
-
-static bool depthwise_bias_reference(const ed_call *call)
-{
-    const ed_depthwise_conv2d_bias_options *o = call->attrs;
-    return depthwise_reference(call) &&
-           end_reference(call, depthwise_first(o), conv_is_relu(o->activation));
-}
-
-static bool depthwise_bias_gradient(const ed_gradient_call *g)
-{
-    const ed_depthwise_conv2d_bias_options *o = g->attrs;
-    const ed_depthwise_conv2d_options *conv =
-        ED_OPTIONS_FROM(ED_DEPTHWISE_CONV2D_OPTIONS, o, ed_depthwise_conv2d_options);
-    ed_tensor *dz = bias_gradient(g, depthwise_first(o), conv_is_relu(o->activation));
-    if (g->needs[0]) g->dx[0] = depthwise_transposed(conv, dz, g->inputs[1], g->shapes[0]);
-    if (g->needs[1]) g->dx[1] = depthwise_kernel_gradient(conv, g->inputs[0], dz, g->shapes[1]);
-    return true;
-}
-
 #define DEPTHWISE_OPTIONS(...)                                                                     \
     .attrs =                                                                                       \
         ED_ATTRS(ED_DEPTHWISE_CONV2D_BIAS_OPTIONS, ed_depthwise_conv2d_bias_options, __VA_ARGS__)
-
 ED_OP(depthwise_conv2d_bias) = {
-    .name = "depthwise_conv2d_bias",
-    .doc = "y = activation(depthwise_conv2d(x, kernel) + bias)",
-    .operands = {{"x", ED_SET_FLOAT, 'T'},
-                 {"kernel", ED_SET_FLOAT, 'T'},
-                 {"bias", ED_SET_FLOAT, 'T'}},
-    .flags = ED_OP_CONTIGUOUS,
-    ED_OP_ATTRS(ED_DEPTHWISE_CONV2D_BIAS_OPTIONS, ed_depthwise_conv2d_bias_options),
-    .infer = depthwise_bias_infer,
-    .kernel = depthwise_kernel,
-    .gradient = depthwise_bias_gradient,
-    SAVES_AB,
-    SAVES_Y,
-    .reference = depthwise_bias_reference,
+    BIASED_OP(depthwise_conv2d_bias, depthwise_conv2d, depthwise, ED_DEPTHWISE_CONV2D_BIAS_OPTIONS),
     .samples = ED_SAMPLES(
         {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 8, 19), ED_SAMPLE_IN(-2, 2, 3, 2, 19, 1),
                     ED_SAMPLE_IN(-2, 2, 19)},
@@ -188,9 +141,3 @@ ED_OP(depthwise_conv2d_bias) = {
          DEPTHWISE_OPTIONS(.padding = "EXPLICIT", .explicit_paddings = ED_SAMPLE_INTS(3, 0, 0, 2),
                            .data_format = "NCHW")}),
 };
-
-ed_tensor *ed_depthwise_conv2d_bias_with(ed_tensor *x, ed_tensor *kernel, ed_tensor *bias,
-                                         const ed_depthwise_conv2d_bias_options *options)
-{
-    return CALL_OP(depthwise_conv2d_bias, options, x, kernel, bias);
-}
