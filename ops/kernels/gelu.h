@@ -23,6 +23,7 @@
 #define CUBIC            0.044715
 
 #ifdef ISA
+#include "ops/kernels/gelu_pieces.h"
 #include "ops/kernels/vector.h"
 
 /* From these on a Q(a) rounds to 0. */
@@ -91,6 +92,55 @@ VECTOR_INLINE vf64 gelu_polynomial_f64(vf64 t)
 #include "ops/kernels/gelu.typed.h"
 #define TYPE f64
 #include "ops/kernels/gelu.typed.h"
+
+/*
+ * With tables in registers, float32 takes Q and Q - a p of gelu from pieces. Only a vector with a
+ * lane below their end, where gelu is less than 1e-6 off 0, computes the powers of e, too.
+ */
+#if defined(VECTOR_TABLE)
+VECTOR_INLINE vf32 gelu_piece(const float (*piece)[GELU_PIECES], vf32 a)
+{
+    const vf32 place = vfma_f32(a, vset_f32(GELU_PIECES_IN_1), vset_f32(0x1.8p23f));
+    const vi32 index = (vi32)place;
+    const vf32 off = a - vlookup_f32(piece[0], index);
+    vf32 y = vlookup_f32(piece[GELU_DEGREE + 1], index);
+    for (int k = GELU_DEGREE; k > 0; k--) y = vfma_f32(y, off, vlookup_f32(piece[k], index));
+    return y;
+}
+
+static __attribute__((noinline)) vf32 gelu_far(vf32 x)
+{
+    return gelu_by_power_f32(x);
+}
+
+static __attribute__((noinline)) vf32 gelu_slope_far(vf32 x)
+{
+    return gelu_slope_by_power_f32(x);
+}
+
+VECTOR_INLINE vf32 vgelu_f32(vf32 x)
+{
+    const vf32 a = gelu_size_f32(x, GELU_PIECES_END), above = vgreater_f32(vset_f32(-0.0f), x);
+    const vf32 y = vfma_f32(-a, gelu_piece(gelu_pieces, a), above);
+    const vi32 near = ~(x < -GELU_PIECES_END);
+    if (__builtin_expect(vall_i32(near), 1)) return y;
+    return vselect_f32(near, y, gelu_far(x));
+}
+
+VECTOR_INLINE vf32 vgelu_slope_f32(vf32 x)
+{
+    const vf32 low = gelu_piece(gelu_slope_pieces, gelu_size_f32(x, GELU_PIECES_END));
+    const vf32 y = vselect_f32(x < 0, low, 1 - low);
+    const vi32 near = ~(vabs_f32(x) > GELU_PIECES_END);
+    if (__builtin_expect(vall_i32(near), 1)) return y;
+    return vselect_f32(near, y, gelu_slope_far(x));
+}
+#else
+#define vgelu_f32       gelu_by_power_f32
+#define vgelu_slope_f32 gelu_slope_by_power_f32
+#endif
+#define vgelu_f64       gelu_by_power_f64
+#define vgelu_slope_f64 gelu_slope_by_power_f64
 
 #define vsilu(x)            VECTOR_CHOOSE(vsilu, x)(x)
 #define vsilu_slope(x)      VECTOR_CHOOSE(vsilu_slope, x)(x)

@@ -52,7 +52,7 @@ VECTOR_INLINE VECTOR TYPED(gelu_parts)(VECTOR a, VECTOR *m, VECTOR *n)
  * a Q(a) = w P(t) (1 + m) 2^n with w = a / (a + 4) and t = 2 w - 1. What the quotient and the sum
  * lost, `off`, and what the rounding of P(t) and of the product lost go into `low`.
  */
-VECTOR_INLINE VECTOR TYPED(vgelu)(VECTOR x)
+VECTOR_INLINE VECTOR TYPED(gelu_by_power)(VECTOR x)
 {
     const VECTOR a = TYPED(gelu_size)(x, GELU_END), first = TYPED(vset)(GELU_FIRST);
     const VECTOR d = a + 4, w = a / d;
@@ -64,7 +64,7 @@ VECTOR_INLINE VECTOR TYPED(vgelu)(VECTOR x)
     return TYPED(gelu_less)(x, vscale_down(y + vfma(y, m, low * (1 + m)), n));
 }
 
-VECTOR_INLINE VECTOR TYPED(vgelu_slope)(VECTOR x)
+VECTOR_INLINE VECTOR TYPED(gelu_slope_by_power)(VECTOR x)
 {
     const VECTOR a = TYPED(gelu_size)(x, GELU_END);
     VECTOR m, n, r = TYPED(gelu_parts)(a, &m, &n);

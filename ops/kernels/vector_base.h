@@ -289,6 +289,17 @@ VECTOR_INLINE _Bool vall_i32(vi32 mask)
 #endif
 }
 
+/* The lanes of a table of VECTOR_TABLE floats at an index, of which the lowest bits count; only sets
+ * whose registers hold such a table have it. */
+#if defined(VECTOR_AVX512)
+#define VECTOR_TABLE 32
+VECTOR_INLINE vf32 vlookup_f32(const float *table, vi32 index)
+{
+    const vf32 low = vload_f32(table), high = vload_f32(table + VECTOR_F32);
+    return (vf32)_mm512_permutex2var_ps((__m512)low, (__m512i)index, (__m512)high);
+}
+#endif
+
 /* |x|, and |x| with the sign of y; both act on the sign bit alone, of NaN too. */
 VECTOR_INLINE vf32 vabs_f32(vf32 x)
 {
