@@ -10,9 +10,9 @@ enum { NUMBERS = 32, PIXELS = 28 * 28, SHOWN = 10 };
 
 static ed_layer *autoencoder(void)
 {
-    return ed_layer_sequential(
-        "autoencoder", ed_layer_dense(256, .activation = "relu"), ed_layer_dense(NUMBERS),
-        ed_layer_dense(256, .activation = "relu"), ed_layer_dense(PIXELS, .activation = "sigmoid"));
+    return ed_layer_sequential("autoencoder", ed_layer_dense(256, .activation = "relu"),
+                               ed_layer_dense(NUMBERS), ed_layer_dense(256, .activation = "relu"),
+                               ed_layer_dense(PIXELS, .activation = "sigmoid"));
 }
 
 static ed_tensor *noisy(ed_tensor *x)

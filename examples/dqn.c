@@ -24,8 +24,8 @@ static const int ways[WAYS] = {-1, 1, -WIDTH, WIDTH};
 
 static ed_layer *network(void)
 {
-    ed_layer *net = ed_layer_sequential(NULL, ed_layer_dense(64, .activation = "relu"),
-                                        ed_layer_dense(WAYS));
+    ed_layer *net =
+        ed_layer_sequential(NULL, ed_layer_dense(64, .activation = "relu"), ed_layer_dense(WAYS));
     ed_layer_build(net, ED_SHAPE(-1, FIELDS));
     return net;
 }
@@ -142,7 +142,8 @@ int main(int argc, char **argv)
 
     const int64_t *way = ed_data(best_ways(net));
     for (int i = 0; way && i < FIELDS; i++)
-        printf("%c%s", maze[i] == '.' ? "<>^v"[way[i]] : maze[i], i % WIDTH == WIDTH - 1 ? "\n" : "");
+        printf("%c%s", maze[i] == '.' ? "<>^v"[way[i]] : maze[i],
+               i % WIDTH == WIDTH - 1 ? "\n" : "");
     if (ed_failed()) return fprintf(stderr, "dqn: %s\n", ed_error()), 1;
     return 0;
 }

@@ -43,9 +43,9 @@ int main(int argc, char **argv)
     ed_layer *maker = ed_layer_sequential("maker", ed_layer_dense(128, .activation = "relu"),
                                           ed_layer_batch_normalization(.momentum = 0.8),
                                           ed_layer_dense(PIXELS, .activation = "sigmoid"));
-    ed_layer *judge =
-        ed_layer_sequential("judge", ed_layer_dense(128), ed_layer_leaky_relu(.negative_slope = 0.2),
-                            ed_layer_dropout(0.3), ed_layer_dense(1));
+    ed_layer *judge = ed_layer_sequential("judge", ed_layer_dense(128),
+                                          ed_layer_leaky_relu(.negative_slope = 0.2),
+                                          ed_layer_dropout(0.3), ed_layer_dense(1));
     ed_optimizer *maker_adam = ed_optimizer_adam(.learning_rate = 1e-3, .beta_1 = 0.5);
     ed_optimizer *judge_adam = ed_optimizer_adam(.learning_rate = 5e-4, .beta_1 = 0.5);
 
@@ -69,8 +69,8 @@ int main(int argc, char **argv)
 
     ed_tensor *images = make(maker, ROWS * ROWS);
     printf("made images: %.4f from the closest digit\n", difference(images, digits));
-    ed_tensor *grid = ed_transpose(ed_reshape(images, ED_SHAPE(ROWS, ROWS, 28, 28)),
-                                   .perm = ED_AXES(0, 2, 1, 3));
+    ed_tensor *grid =
+        ed_transpose(ed_reshape(images, ED_SHAPE(ROWS, ROWS, 28, 28)), .perm = ED_AXES(0, 2, 1, 3));
     if (ed_write_png(file, ed_reshape(grid, ED_SHAPE(ROWS * 28, ROWS * 28))))
         printf("written to %s\n", file);
     if (ed_failed()) return fprintf(stderr, "gan: %s\n", ed_error()), 1;

@@ -22,10 +22,10 @@ static ed_layer *eyes(void)
 /* Trains a model; its accuracy with other digits, in percent. */
 static double learn(ed_layer *model, ed_list *train, ed_list *test, int epochs, double rate)
 {
-    ed_model_compile(
-        model, .optimizer = ed_optimizer_adam(.learning_rate = rate),
-        .loss = ed_loss_sparse_categorical_crossentropy(.from_logits = true),
-        .metrics = ED_OBJECTS(ed_metric_sparse_categorical_accuracy(.name = "accuracy")));
+    ed_model_compile(model, .optimizer = ed_optimizer_adam(.learning_rate = rate),
+                     .loss = ed_loss_sparse_categorical_crossentropy(.from_logits = true),
+                     .metrics =
+                         ED_OBJECTS(ed_metric_sparse_categorical_accuracy(.name = "accuracy")));
     ed_model_fit(model, ed_list_get(train, 0), ed_list_get(train, 1), .epochs = epochs,
                  .batch_size = 16);
     ed_history *reached = ed_model_evaluate(model, ed_list_get(test, 0), ed_list_get(test, 1));
@@ -43,16 +43,16 @@ static ed_list *only(ed_tensor *x, ed_tensor *y, int first, bool below)
 /* Examples `begin` to before `end` of both. */
 static ed_list *part(ed_list *xy, int64_t begin, int64_t end)
 {
-    return ed_list_of(
-        ed_slice(ed_list_get(xy, 0), .begin = ED_INTS(begin), .end = ED_INTS(end)),
-        ed_slice(ed_list_get(xy, 1), .begin = ED_INTS(begin), .end = ED_INTS(end)));
+    return ed_list_of(ed_slice(ed_list_get(xy, 0), .begin = ED_INTS(begin), .end = ED_INTS(end)),
+                      ed_slice(ed_list_get(xy, 1), .begin = ED_INTS(begin), .end = ED_INTS(end)));
 }
 
 static long long trained(ed_layer *model)
 {
     ed_list *variables = ed_layer_trainable_variables(model);
     int64_t count = 0;
-    for (int64_t i = 0; i < ed_list_size(variables); i++) count += ed_size(ed_list_get(variables, i));
+    for (int64_t i = 0; i < ed_list_size(variables); i++)
+        count += ed_size(ed_list_get(variables, i));
     return count;
 }
 

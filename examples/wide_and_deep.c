@@ -81,8 +81,7 @@ int main(int argc, char **argv)
     ed_tensor *numbers = ed_read_csv(file, .columns = "age,hours");
     ed_list *inputs = ed_list_of(numbers, integers(file, "job"), integers(file, "town"));
     ed_tensor *more = ed_read_csv(file, .columns = "earns_more");
-    printf("%s: %d people, %.0f %% earn more\n", file, rows,
-           100 * ed_item(ed_reduce_mean(more)));
+    printf("%s: %d people, %.0f %% earn more\n", file, rows, 100 * ed_item(ed_reduce_mean(more)));
 
     ed_layer *model = wide_and_deep(numbers);
     ed_model_compile(model, .optimizer = ed_optimizer_adam(.learning_rate = 5e-3),

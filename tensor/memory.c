@@ -13,11 +13,12 @@
  * bound hands half of it to the process, so that what one thread makes and another frees comes
  * round.
  *
- * The process's cache gives up what has been in it for longest: where a block that is freed would
- * exceed the limit, and what nobody wanted while AGES times the bytes held were taken and given. A
- * loop that needs a block only once in so long pays a few percent to have it anew; memory that an
- * earlier part of the program needed goes back. A request whose class is empty may get a block of
- * one of the next two classes, at most half as large again.
+ * The process's cache gives up what has been in it for longest: where it would exceed the limit,
+ * where live and cached bytes together would exceed twice the most that were live in this age or
+ * the last, and what nobody wanted for an age. In an age, AGES times the bytes held are taken and
+ * given: a loop that needs a block only once in so long pays a few percent to have it anew, and
+ * memory that an earlier part of the program needed goes back. A request whose class is empty may
+ * get a block of one of the next two classes, at most half as large again.
  *
  * Counts. A thread adds up its own changes and tells the process when they exceed 64 KiB, so the
  * hot path has no atomic.
@@ -49,7 +50,8 @@ enum {
     FRESH_BYTES = 1 << 20,   /* of a block that sanitizers watch: touching huge ones takes long */
     NEAR = 2,                /* classes above its own that serve a large request */
     AGES = 32,               /* see above */
-    YOUNG_BYTES = 256 << 20, /* no block is old before so much was taken and given */
+    YOUNG_BYTES = 256 << 20, /* an age is no shorter than so many bytes */
+    KEPT_BYTES = 32 << 20,   /* so much may be cached however little was live */
 };
 
 #ifdef EDDY_SANITIZED
@@ -65,7 +67,8 @@ static struct {
     memory_block *lists[CLASSES]; /* newest first */
     memory_block *newest, *oldest;
     int64_t cached, limit;
-    int64_t clock; /* bytes taken from the cache and given to it, ever */
+    int64_t clock;                        /* bytes taken from the cache and given to it, ever */
+    int64_t age_begin, high, high_before; /* the most live bytes of this age, and of the last one */
     int64_t live, peak;
     int64_t fail_at; /* allocations to go before one fails; negative: off */
     bool fail_repeat, fail_happened, fail_armed;
@@ -189,17 +192,31 @@ static void unlink_block(memory_block *block)
     process.cached -= (int64_t)class_bytes(block->class);
 }
 
-static bool is_old(const memory_block *block)
+static int64_t age_bytes(int64_t live)
 {
-    const int64_t held = __atomic_load_n(&process.live, __ATOMIC_RELAXED) + process.cached;
-    return process.clock - block->freed > AGES * held + YOUNG_BYTES;
+    return AGES * (live + process.cached) + YOUNG_BYTES;
+}
+
+/* What may be cached once `freed` bytes are live no more. */
+static int64_t wanted_bytes(int64_t live, int64_t freed)
+{
+    if (process.clock - process.age_begin > age_bytes(live)) {
+        process.age_begin = process.clock;
+        process.high_before = process.high;
+        process.high = 0;
+    }
+    if (process.high < live + freed) process.high = live + freed;
+    const int64_t high = process.high > process.high_before ? process.high : process.high_before;
+    const int64_t wanted = 2 * high - live;
+    return wanted > KEPT_BYTES ? wanted : KEPT_BYTES;
 }
 
 /* Unlinks what is too much or too old; the chain of it, for free_chain without the lock. */
-static memory_block *evict(int64_t limit)
+static memory_block *evict(int64_t limit, int64_t live)
 {
     memory_block *chain = NULL;
-    while (process.oldest && (process.cached > limit || is_old(process.oldest))) {
+    while (process.oldest &&
+           (process.cached > limit || process.clock - process.oldest->freed > age_bytes(live))) {
         memory_block *block = process.oldest;
         unlink_block(block);
         block->next = chain;
@@ -250,12 +267,15 @@ static memory_block *take_large(uint32_t class)
 
 static void give_shared(memory_block *block)
 {
+    const int64_t bytes = (int64_t)class_bytes(block->class);
     memory_block *chain = NULL;
     pthread_mutex_lock(&process.lock);
-    const bool kept = (int64_t)class_bytes(block->class) <= process.limit;
+    const bool kept = bytes <= process.limit;
     if (kept) {
+        const int64_t live = __atomic_load_n(&process.live, __ATOMIC_RELAXED);
+        const int64_t wanted = wanted_bytes(live, bytes);
         link_block(block);
-        chain = evict(process.limit);
+        chain = evict(wanted < process.limit ? wanted : process.limit, live);
     }
     pthread_mutex_unlock(&process.lock);
     if (!kept) to_system(block);
@@ -454,7 +474,7 @@ static int64_t free_list(memory_list *list)
 static int64_t free_shared(int64_t limit)
 {
     pthread_mutex_lock(&process.lock);
-    memory_block *chain = evict(limit);
+    memory_block *chain = evict(limit, __atomic_load_n(&process.live, __ATOMIC_RELAXED));
     pthread_mutex_unlock(&process.lock);
     return free_chain(chain);
 }

@@ -210,7 +210,8 @@ void ed_memory_reset_peak(void);
 int64_t ed_memory_trim(void);
 
 /* Bounds the cached bytes of the process (default 1 GiB), the small blocks that threads keep apart:
- * beyond it, what has been cached for longest goes back to the system. */
+ * beyond it, what has been cached for longest goes back to the system. So does what would make live
+ * and cached bytes exceed twice the most that were live lately (32 MiB are kept in any case). */
 void ed_memory_set_cache_limit(int64_t bytes);
 
 /*

@@ -697,6 +697,27 @@ static void old_blocks(void **state)
     assert_true(ed_memory_stats().cached_bytes < 16 << 20);
 }
 
+/* Few tensors at a time, of sizes at random: no more is held than twice what was live. */
+static void random_sizes(void **state)
+{
+    (void)state;
+    ed_memory_trim();
+    ed_memory_reset_peak();
+    ed_tensor *alive[4] = {0};
+    for (uint32_t i = 0, random = 1; i < 1000; i++) {
+        random = random * 1664525 + 1013904223;
+        ed_tensor **one = &alive[random >> 30];
+        ed_release(*one);
+        ED_SCOPE;
+        *one = ed_retain(ed_zeros(ED_SHAPE(1 + (random >> 8) % (8 << 18))));
+        if (i < 700) continue; /* what lived before is remembered for a while */
+        const ed_memory memory = ed_memory_stats();
+        assert_true(memory.live_bytes + memory.cached_bytes <= 2 * memory.peak_bytes + (1 << 20));
+    }
+    for (int i = 0; i < 4; i++) ed_release(alive[i]);
+    ed_memory_trim();
+}
+
 /* A block of a class above serves a request whose own class is empty; one of twice the size does
  * not. */
 static void near_sizes(void **state)
@@ -868,6 +889,7 @@ int main(void)
 #ifndef EDDY_SANITIZED
         cmocka_unit_test(full_cache),
         cmocka_unit_test(old_blocks),
+        cmocka_unit_test(random_sizes),
         cmocka_unit_test(near_sizes),
 #endif
         cmocka_unit_test(statistics),
