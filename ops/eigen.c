@@ -382,7 +382,15 @@ static bool svdvals_gradient(const ed_gradient_call *g)
     return true;
 }
 
-/* Singular values; of the vectors what is unique: a a^T, as u diag(s) u^T u diag(s) u^T, and a. */
+/* Divides n elements by the largest singular value where that is above 1. */
+static void relate(double *elements, int64_t n, double largest)
+{
+    for (int64_t e = 0; largest > 1 && e < n; e++) elements[e] /= largest;
+}
+
+/* Singular values; of the vectors what is unique: a a^T, as u diag(s) u^T u diag(s) u^T, and a. The
+ * error of what the vectors are put together to goes with the norm of the matrix, the largest
+ * singular value; so both are compared relative to that, where it is above 1. */
 static bool svd_reference(const ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
@@ -394,6 +402,8 @@ static bool svd_reference(const ed_call *call)
         if (m < n) transpose_into(ED_FLOAT64, m, n, a, turned);
         matrix_singular(m < n ? n : m, k, turned, NULL, (double *)call->outputs[0]->data + i * k);
         if (!vectors) continue;
+        const double largest = ((double *)call->outputs[0]->data)[i * k];
+        relate(a, m * n, largest);
         memcpy(matrix_at(call->outputs[2], i), a, (size_t)(m * n) * sizeof *a);
         double *square = matrix_at(call->outputs[1], i);
         for (int64_t e = 0; e < m * m; e++) {
@@ -406,9 +416,18 @@ static bool svd_reference(const ed_call *call)
     return true;
 }
 
+/* The singular values over the largest one, where that is above 1. */
+static ed_tensor *related(ed_tensor *s)
+{
+    if (!ed_dim(s, -1)) return s;
+    ed_tensor *largest = ed_reduce_max(s, .axis = ED_AXES(-1), .keepdims = true);
+    return ed_div(s, ed_maximum(largest, 1.0));
+}
+
 static bool svd_unique(ed_tensor **outputs)
 {
-    ed_tensor *s = outputs[0], *u = outputs[1], *v = outputs[2];
+    ed_tensor *s = related(outputs[0]), *u = outputs[1], *v = outputs[2];
+    if (!s) return false;
     const int64_t k = ed_dim(s, -1);
     u = matrix_corner(u, ed_dim(u, -2), k);
     ed_tensor *scaled = scale_columns(u, s);
