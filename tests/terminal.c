@@ -119,10 +119,10 @@ static void set_environment(const char *const *names)
     for (; names && *names; names += 2) setenv(names[0], names[1], 1);
 }
 
-void start_with(const char *const *words, const char *const *variables)
+static void start_sized(const char *const *words, const char *const *variables,
+                        struct winsize size)
 {
     memset(&terminal, 0, sizeof terminal);
-    struct winsize size = {.ws_row = 24, .ws_col = 100};
     terminal.child = forkpty(&terminal.fd, NULL, NULL, &size);
     assert_true(terminal.child >= 0);
     if (!terminal.child) {
@@ -134,9 +134,20 @@ void start_with(const char *const *words, const char *const *variables)
     expect("> ");
 }
 
+void start_with(const char *const *words, const char *const *variables)
+{
+    start_sized(words, variables, (struct winsize){.ws_row = 24, .ws_col = 100});
+}
+
 void start(void)
 {
     start_with((const char *const[]){"eddy", NULL}, NULL);
+}
+
+void start_on(unsigned short rows, unsigned short columns)
+{
+    start_sized((const char *const[]){"eddy", NULL}, NULL,
+                (struct winsize){.ws_row = rows, .ws_col = columns});
 }
 
 int await_end(void)

@@ -28,6 +28,9 @@ extern struct terminal {
 void start_with(const char *const *words, const char *const *variables);
 void start(void);
 
+/* The same on a screen of that size; others have 24 rows of 100 columns. */
+void start_on(unsigned short rows, unsigned short columns);
+
 /* Waits for its end; what waitpid says. */
 int await_end(void);
 

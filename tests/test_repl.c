@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <time.h>
 
 static void results_are_printed(void **unused)
 {
@@ -616,6 +617,26 @@ static void resizing_keeps_the_line(void **unused)
     leave();
 }
 
+/* A screen that nobody has: lines are read as they come, and one that is being edited goes on. */
+static void giant_screens_are_plain(void **unused)
+{
+    (void)unused;
+    const struct winsize giant = {.ws_row = 60000, .ws_col = 60000};
+    const time_t begin = time(NULL);
+    start();
+    type("x = 2");
+    assert_int_equal(ioctl(terminal.fd, TIOCSWINSZ, &giant), 0);
+    enter("1", "");
+    enter("x", "21");
+    set_width(100);
+    enter("x + 1", "22");
+    leave();
+    start_on(60000, 60000);
+    enter("1 + 1", "2");
+    leave();
+    assert_true(time(NULL) - begin < 20);
+}
+
 static void the_terminal_is_left_in_order(void **unused)
 {
     (void)unused;
@@ -667,6 +688,7 @@ int main(void)
         cmocka_unit_test(errors_show_callbacks),
         cmocka_unit_test(errors_are_red_unless_unwanted),
         cmocka_unit_test(resizing_keeps_the_line),
+        cmocka_unit_test(giant_screens_are_plain),
         cmocka_unit_test(the_terminal_is_left_in_order),
     };
     return cmocka_run_group_tests(tests, setup, folder_end);

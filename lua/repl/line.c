@@ -69,15 +69,25 @@ static void obey(int i)
     el_set(editor, EL_PREP_TERM, 1);
 }
 
+/* libedit makes two copies of the screen, when a line begins and when the size changes: not of
+ * 60000 x 60000. */
+static bool fits_screen(void)
+{
+    enum { MOST_CELLS = 1 << 22 };
+    struct winsize size;
+    return ioctl(STDIN_FILENO, TIOCGWINSZ, &size) || (int64_t)size.ws_row * size.ws_col <= MOST_CELLS;
+}
+
 static void answer_signals(void)
 {
     for (int i = 0; i < WATCHED; i++) {
         if (!arrived[i]) continue;
         arrived[i] = 0;
-        if (watched[i] == SIGWINCH)
-            el_resize(editor);
-        else if (watched[i] != SIGCONT)
+        if (watched[i] == SIGWINCH) {
+            if (fits_screen()) el_resize(editor);
+        } else if (watched[i] != SIGCONT) {
             obey(i);
+        }
         el_set(editor, EL_REFRESH);
     }
 }
@@ -342,7 +352,7 @@ static bool can_edit(void)
 {
     const char *terminal = getenv("TERM");
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && terminal && *terminal &&
-           strcmp(terminal, "dumb") != 0;
+           strcmp(terminal, "dumb") != 0 && fits_screen();
 }
 
 void line_open(lua_State *L)
@@ -425,7 +435,7 @@ line_result line_read(lua_State *L, const char *prompt)
 {
     fflush(stdout);
     repl_interrupted(); /* a Ctrl-C while nothing was running is ignored */
-    return editor ? read_edited(L, prompt) : read_plain(L, prompt);
+    return editor && fits_screen() ? read_edited(L, prompt) : read_plain(L, prompt);
 }
 
 bool line_is_last(void)
