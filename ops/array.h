@@ -256,6 +256,10 @@ ed_tensor *ed_diag_with(ed_tensor *x, const ed_diag_options *options);
 ED_OPTIONS(ed_set_diag_options, ED_SET_DIAG_OPTIONS);
 ed_tensor *ed_set_diag_with(ed_tensor *x, ed_tensor *diagonal, const ed_set_diag_options *options);
 
+/* y[i, ..., i, ...] = x[i, ...], 0 elsewhere: twice the rank of x; and back, x[i, ..., i, ...]. */
+ed_tensor *ed_tensor_diag(ed_tensor *x);
+ed_tensor *ed_tensor_diag_part(ed_tensor *x);
+
 /* The sum of the main diagonal of each matrix x [..., rows, columns]; shape [...]. */
 ed_tensor *ed_trace(ed_tensor *x);
 

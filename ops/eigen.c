@@ -129,42 +129,6 @@ static bool eigvalsh_gradient(const ed_gradient_call *g)
     return true;
 }
 
-/* One of Jacobi's rotations, which makes a(p, q) of symmetric a [n, n] 0. */
-static void rotate(int64_t n, double *a, int64_t p, int64_t q)
-{
-    if (a[p * n + q] == 0) return;
-    const double t0 = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
-    const double t = copysign(1, t0) / (fabs(t0) + hypot(t0, 1)), c = 1 / sqrt(t * t + 1);
-    const double s = t * c;
-    for (int64_t k = 0; k < n; k++) {
-        const double x = a[k * n + p], y = a[k * n + q];
-        a[k * n + p] = c * x - s * y;
-        a[k * n + q] = s * x + c * y;
-    }
-    for (int64_t k = 0; k < n; k++) {
-        const double x = a[p * n + k], y = a[q * n + k];
-        a[p * n + k] = c * x - s * y;
-        a[q * n + k] = s * x + c * y;
-    }
-}
-
-/* The eigenvalues by Jacobi's method, sorted; a is lost. */
-static void jacobi(int64_t n, double *a, double *w)
-{
-    double largest = 0;
-    for (int64_t e = 0; e < n * n; e++) largest = fmax(largest, fabs(a[e]));
-    for (int64_t e = 0; largest > 0 && e < n * n; e++) a[e] /= largest;
-    for (int round = 0; round < 15; round++)
-        for (int64_t p = 0; p < n; p++)
-            for (int64_t q = p + 1; q < n; q++) rotate(n, a, p, q);
-    for (int64_t i = 0; i < n; i++) {
-        const double value = a[i * n + i] * largest;
-        int64_t at = i;
-        for (; at > 0 && w[at - 1] > value; at--) w[at] = w[at - 1];
-        w[at] = value;
-    }
-}
-
 /* Eigenvalues; of the vectors what is unique, a / n. */
 static bool eigh_reference(const ed_call *call)
 {
@@ -177,7 +141,7 @@ static bool eigh_reference(const ed_call *call)
             for (int64_t j = 0; j < i; j++) a[j * n + i] = a[i * n + j];
         for (int64_t e = 0; call->n_outputs > 1 && e < n * n; e++)
             ((double *)matrix_at(call->outputs[1], m))[e] = a[e] / (double)n;
-        jacobi(n, a, (double *)call->outputs[0]->data + m * n);
+        matrix_eigenvalues(n, a, (double *)call->outputs[0]->data + m * n);
     }
     return true;
 }

@@ -36,6 +36,17 @@ ed_tensor *ed_bias_add(ed_tensor *x, ed_tensor *bias);
 ED_OPTIONS(ed_l2_normalize_options, ED_L2_NORMALIZE_OPTIONS);
 ed_tensor *ed_l2_normalize_with(ed_tensor *x, const ed_l2_normalize_options *options);
 
+/* The last two axes of x change places; a view. */
+ed_tensor *ed_matrix_transpose(ed_tensor *x);
+
+/* x over its norm (ed_norm) of that order along the axes; NaN where that is 0. The norm, with those
+ * axes of size 1, goes to *norm; NULL: not wanted. */
+#define ED_NORMALIZE_OPTIONS(FIELD, T)                                                             \
+    FIELD(T, AXES, axis, ED_NO_LIST, ED_ANY, "along which; default: all")                          \
+    FIELD(T, FLOAT, ord, __builtin_nan(""), ED_ANY, "order; NaN, the default: Euclidean, Frobenius")
+ED_OPTIONS(ed_normalize_options, ED_NORMALIZE_OPTIONS);
+ed_tensor *ed_normalize_with(ed_tensor *x, ed_tensor **norm, const ed_normalize_options *options);
+
 /* y[..., i] = sum over k of a[..., i, k] b[..., k]; leading dimensions broadcast. */
 #define ED_MATVEC_OPTIONS(FIELD, T)                                                                \
     FIELD(T, BOOL, transpose_a, false, ED_ANY, "swap the last two axes of a")
@@ -115,6 +126,14 @@ ed_tensor *ed_logdet(ed_tensor *a);
 ed_tensor *ed_lu(ed_tensor *a, ed_tensor **p);
 
 /*
+ * What the factors and p of ed_lu are for, [..., n, n] and [..., n]: x with a x = b, b [..., n, k],
+ * whose leading dimensions broadcast; the inverse of a; a itself.
+ */
+ed_tensor *ed_lu_solve(ed_tensor *lu, ed_tensor *p, ed_tensor *b);
+ed_tensor *ed_lu_matrix_inverse(ed_tensor *lu, ed_tensor *p);
+ed_tensor *ed_lu_reconstruct(ed_tensor *lu, ed_tensor *p);
+
+/*
  * a = q r, q's columns orthogonal and of length 1, r upper triangular: of a [..., m, n] q has
  * min(m, n) columns, and r as many rows; with full_matrices m. Signs as LAPACK gives them: the
  * diagonal of r may be negative.
@@ -130,6 +149,18 @@ ed_tensor *ed_qr_with(ed_tensor *a, ed_tensor **r, const ed_qr_options *options)
  */
 ed_tensor *ed_eigh(ed_tensor *a, ed_tensor **vectors);
 ed_tensor *ed_eigvalsh(ed_tensor *a);
+
+/*
+ * The same for tridiagonal matrices with the diagonal alpha [..., n] and beta [..., n - 1] beside
+ * it on both sides. select "i": those eigenvalues, counted from the smallest, whose index is in
+ * select_range, the first and the last.
+ */
+#define ED_EIGH_TRIDIAGONAL_OPTIONS(FIELD, T)                                                      \
+    FIELD(T, CHOICE, select, "a", ED_ONE_OF("a", "i"), "a: all eigenvalues, i: select_range")      \
+    FIELD(T, INTS, select_range, ED_NO_LIST, ED_ANY, "indices of the first and the last, from 0")
+ED_OPTIONS(ed_eigh_tridiagonal_options, ED_EIGH_TRIDIAGONAL_OPTIONS);
+ed_tensor *ed_eigh_tridiagonal_with(ed_tensor *alpha, ed_tensor *beta, ed_tensor **vectors,
+                                    const ed_eigh_tridiagonal_options *options);
 
 /*
  * a = u diag(s) v^T: the singular values s [..., k], the largest first, k = min(m, n); u [..., m,
@@ -182,6 +213,14 @@ ed_tensor *ed_cond_with(ed_tensor *a, const ed_cond_options *options);
 /* Of square matrices: a to the power of n, any integer; expm: e^a, the sum of a^k / k!. */
 ed_tensor *ed_matrix_power(ed_tensor *a, int64_t n);
 ed_tensor *ed_expm(ed_tensor *a);
+
+/*
+ * Of square matrices: y with y y = a, whose eigenvalues have no negative real part; y with e^y = a,
+ * eigenvalues with imaginary parts between -pi and pi. Where an eigenvalue of a is real and
+ * negative there is no such real y, which is an error; so is 0, but that some roots exist.
+ */
+ed_tensor *ed_sqrtm(ed_tensor *a);
+ed_tensor *ed_logm(ed_tensor *a);
 
 /*
  * Tridiagonal matrices T are given by their diagonals [..., 3, m]: the one above the main diagonal,

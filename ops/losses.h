@@ -110,5 +110,13 @@ ed_tensor *ed_mean_absolute_error(ed_tensor *y_true, ed_tensor *y_pred);
 ed_tensor *ed_mean_absolute_percentage_error(ed_tensor *y_true, ed_tensor *y_pred);
 ed_tensor *ed_mean_squared_logarithmic_error(ed_tensor *y_true, ed_tensor *y_pred);
 
+/*
+ * Which of the sampled classes, int32 or int64 [n], are true ones: for each of true_classes [batch,
+ * num_true] that was sampled its row (int32), to *ids its last position among the sampled (int64),
+ * and to *weights the lowest float32, by which its logit is to change. No gradient.
+ */
+ed_tensor *ed_compute_accidental_hits(ed_tensor *true_classes, ed_tensor *sampled_candidates,
+                                      ed_tensor **ids, ed_tensor **weights);
+
 #pragma GCC visibility pop
 #endif

@@ -42,6 +42,9 @@ ed_tensor *ed_truncatemod(ed_tensor_like *a, ed_tensor_like *b);
 ed_tensor *ed_div_no_nan(ed_tensor_like *a, ed_tensor_like *b);
 ed_tensor *ed_mul_no_nan(ed_tensor_like *a, ed_tensor_like *b);
 
+/* 1 / x, 0 where x is 0; floats. */
+ed_tensor *ed_reciprocal_no_nan(ed_tensor *x);
+
 /* a ln b, a ln(1 + b), a / b, 0 where a is 0, whatever b is; floats. Gradients are 0 there too. */
 ed_tensor *ed_xlogy(ed_tensor_like *a, ed_tensor_like *b);
 ed_tensor *ed_xlog1py(ed_tensor_like *a, ed_tensor_like *b);
@@ -150,6 +153,9 @@ ed_tensor *ed_ndtri(ed_tensor *x);
 /* ln of the absolute value of the gamma function; its derivative; the n-th derivative of that,
  * for n = 0, 1, 2, ... (else NaN), by x alone. */
 ed_tensor *ed_lgamma(ed_tensor *x);
+
+/* ln |beta(x)| along the last axis: the sum of ln |gamma(x)| less ln |gamma(sum of x)|. */
+ed_tensor *ed_lbeta(ed_tensor *x);
 ed_tensor *ed_digamma(ed_tensor *x);
 ed_tensor *ed_polygamma(ed_tensor_like *n, ed_tensor_like *x);
 

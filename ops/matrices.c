@@ -260,6 +260,41 @@ double matrix_eliminate(int64_t n, double *a, int64_t columns, double *b, double
     return det;
 }
 
+/* One of Jacobi's rotations, which makes a(p, q) of symmetric a [n, n] 0. */
+static void rotate(int64_t n, double *a, int64_t p, int64_t q)
+{
+    if (a[p * n + q] == 0) return;
+    const double t0 = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
+    const double t = copysign(1, t0) / (fabs(t0) + hypot(t0, 1)), c = 1 / sqrt(t * t + 1);
+    const double s = t * c;
+    for (int64_t k = 0; k < n; k++) {
+        const double x = a[k * n + p], y = a[k * n + q];
+        a[k * n + p] = c * x - s * y;
+        a[k * n + q] = s * x + c * y;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        const double x = a[p * n + k], y = a[q * n + k];
+        a[p * n + k] = c * x - s * y;
+        a[q * n + k] = s * x + c * y;
+    }
+}
+
+void matrix_eigenvalues(int64_t n, double *a, double *w)
+{
+    double largest = 0;
+    for (int64_t e = 0; e < n * n; e++) largest = fmax(largest, fabs(a[e]));
+    for (int64_t e = 0; largest > 0 && e < n * n; e++) a[e] /= largest;
+    for (int round = 0; round < 15; round++)
+        for (int64_t p = 0; p < n; p++)
+            for (int64_t q = p + 1; q < n; q++) rotate(n, a, p, q);
+    for (int64_t i = 0; i < n; i++) {
+        const double value = a[i * n + i] * largest;
+        int64_t at = i;
+        for (; at > 0 && w[at - 1] > value; at--) w[at] = w[at - 1];
+        w[at] = value;
+    }
+}
+
 /* Columns p and q of A [rows, n] turned by an angle. */
 static void turn(int64_t rows, int64_t n, double *a, int64_t p, int64_t q, double c, double s)
 {
@@ -361,4 +396,17 @@ ed_tensor *matrix_corner(ed_tensor *x, int64_t rows, int64_t columns)
     end[rank - 2] = rows;
     end[rank - 1] = columns;
     return ed_slice(x, .end = {end, rank});
+}
+
+bool matrix_function_gradient(const ed_gradient_call *g, ed_tensor *(*f)(ed_tensor *a))
+{
+    ed_tensor *turned = matrix_transpose(g->inputs[0]), *dy = g->dy[0];
+    if (!turned) return false;
+    const int64_t n = ed_dim(turned, -1);
+    ed_tensor *above = ed_concat(ed_list_of(turned, dy), .axis = -1);
+    ed_tensor *below = ed_concat(ed_list_of(ed_zeros_like(turned), turned), .axis = -1);
+    ed_tensor *all = f(ed_concat(ed_list_of(above, below), .axis = -2));
+    ed_list *blocks = all ? ed_split(matrix_corner(all, n, 2 * n), 2, .axis = -1) : NULL;
+    g->dx[0] = blocks ? ed_list_get(blocks, 1) : NULL;
+    return g->dx[0];
 }

@@ -90,6 +90,9 @@ double *matrix_copied(const ed_tensor *x, const ed_tensor *y, int64_t i);
  * stores the logarithm of its absolute value where that is wanted; 0 for a singular matrix. */
 double matrix_eliminate(int64_t n, double *a, int64_t columns, double *b, double *log_abs);
 
+/* The eigenvalues of symmetric a [n, n] by Jacobi's method, the smallest first; a is lost. */
+void matrix_eigenvalues(int64_t n, double *a, double *w);
+
 /*
  * The singular values of A [m, n], n <= m, from the largest on, by Jacobi's rotations of its
  * columns. These become A V / largest, the largest of A's absolute values, which is returned; V [n,
@@ -115,5 +118,12 @@ ed_tensor *matrix_eye(int64_t n, const ed_tensor *x);
 
 /* x[..., :rows, :columns]. */
 ed_tensor *matrix_corner(ed_tensor *x, int64_t rows, int64_t columns);
+
+/*
+ * The gradient of f, a function of matrices that is a power series of a or the limit of some, by
+ * its first operand, which is saved: the upper right block of f([a^T dy; 0 a^T]) (Higham, Functions
+ * of Matrices, 2008, (3.16)).
+ */
+bool matrix_function_gradient(const ed_gradient_call *g, ed_tensor *(*f)(ed_tensor *a));
 
 #endif

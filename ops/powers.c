@@ -209,18 +209,9 @@ static bool expm_kernel(ed_call *call)
     return matrices_run(call, 0, 2, (matrix_task){expm_one, .work = 20 * n * n * n});
 }
 
-/* The upper right block of e^[a^T dy; 0 a^T] (Higham, Functions of Matrices, 2008, (3.16)). */
 static bool expm_gradient(const ed_gradient_call *g)
 {
-    ed_tensor *turned = matrix_transpose(g->inputs[0]), *dy = g->dy[0];
-    if (!turned) return false;
-    const int64_t n = ed_dim(turned, -1);
-    ed_tensor *above = ed_concat(ed_list_of(turned, dy), .axis = -1);
-    ed_tensor *below = ed_concat(ed_list_of(ed_zeros_like(turned), turned), .axis = -1);
-    ed_tensor *all = ed_expm(ed_concat(ed_list_of(above, below), .axis = -2));
-    ed_list *blocks = all ? ed_split(matrix_corner(all, n, 2 * n), 2, .axis = -1) : NULL;
-    g->dx[0] = blocks ? ed_list_get(blocks, 1) : NULL;
-    return g->dx[0];
+    return matrix_function_gradient(g, ed_expm);
 }
 
 /* C = factor A B. */

@@ -53,6 +53,17 @@ ed_tensor *ed_weighted_moments_with(ed_tensor *x, ed_tensor *weights, ed_tensor 
                                     const ed_reduce_options *options);
 
 /*
+ * What moments of parts are put together of: the number of elements of x that an output stands for,
+ * a number of x's dtype; to *mean_ss and *variance_ss the sums of x - shift and of (x - shift)^2
+ * (shift NULL: 0), which are more exact the nearer shift is to the mean. normalize_moments: mean
+ * and *variance from such numbers.
+ */
+ed_tensor *ed_sufficient_statistics_with(ed_tensor *x, ed_tensor *shift, ed_tensor **mean_ss,
+                                         ed_tensor **variance_ss, const ed_reduce_options *options);
+ed_tensor *ed_normalize_moments(ed_tensor *counts, ed_tensor *mean_ss, ed_tensor *variance_ss,
+                                ed_tensor *shift, ed_tensor **variance);
+
+/*
  * Norm of x along the axes; floats. Of one axis, or all elements as one vector: ord not given or 2
  * is the Euclidean norm, INFINITY and -INFINITY the largest and smallest absolute value, another
  * p > 0 the root of order p of the sum of |x|^p. Of two axes, a matrix' rows and columns: not given
@@ -80,6 +91,14 @@ ed_tensor *ed_reduce_sum_square_with(ed_tensor *x, const ed_reduce_options *opti
 ED_OPTIONS(ed_count_options, ED_COUNT_OPTIONS);
 ed_tensor *ed_count_nonzero_with(ed_tensor *x, const ed_count_options *options);
 
+/* The share of zeros among the elements of x, a float32 (of nothing NaN). No gradient. */
+ed_tensor *ed_zero_fraction(ed_tensor *x);
+
+/* Whether no element of x, in row-major order, is less than the one before / each is larger; of one
+ * element or none true. No gradient. */
+ed_tensor *ed_is_non_decreasing(ed_tensor *x);
+ed_tensor *ed_is_strictly_increasing(ed_tensor *x);
+
 /*
  * Where q (0 to 1; of percentile 0 to 100) of the way lies through the sorted elements along the
  * axes. Between two elements the method decides: linear, lower, higher, midpoint, or nearest (of
@@ -99,11 +118,12 @@ ed_tensor *ed_median_with(ed_tensor *x, const ed_reduce_options *options);
  * Segments: slices of x with the same id are folded into one slice. ids, int32 or int64 [n], have
  * one id for each slice of x [n, ...]; the result is [last id + 1, ...]. They are sorted: an id
  * that is negative or less than the one before is an error that names the place. A segment without
- * slices is 0, its product 1. Means of floats. Gradients as those of reduce_sum, mean, max, min,
- * prod.
+ * slices is 0, its product 1. Means of floats; sqrt_n: the sum over the root of the number of
+ * slices. Gradients as those of reduce_sum, mean, max, min, prod.
  */
 ed_tensor *ed_segment_sum(ed_tensor *x, ed_tensor *ids);
 ed_tensor *ed_segment_mean(ed_tensor *x, ed_tensor *ids);
+ed_tensor *ed_segment_sqrt_n(ed_tensor *x, ed_tensor *ids);
 ed_tensor *ed_segment_max(ed_tensor *x, ed_tensor *ids);
 ed_tensor *ed_segment_min(ed_tensor *x, ed_tensor *ids);
 ed_tensor *ed_segment_prod(ed_tensor *x, ed_tensor *ids);
@@ -200,6 +220,18 @@ ed_tensor *ed_corrcoef_with(ed_tensor *x, const ed_corrcoef_options *options);
 ED_OPTIONS(ed_argmax_options, ED_ARGMAX_OPTIONS);
 ed_tensor *ed_argmax_with(ed_tensor *x, const ed_argmax_options *options);
 ed_tensor *ed_argmin_with(ed_tensor *x, const ed_argmax_options *options);
+
+/*
+ * The y with the least sum of (y - x)^2 whose elements along the axis do not increase, or do not
+ * decrease. It consists of segments of equal elements, the means of x there; *segments: their
+ * numbers, int32, from 0 on.
+ */
+#define ED_ISOTONIC_REGRESSION_OPTIONS(FIELD, T)                                                   \
+    FIELD(T, BOOL, decreasing, true, ED_ANY, "y does not increase; else it does not decrease")     \
+    FIELD(T, AXIS, axis, -1, ED_ANY, "along which")
+ED_OPTIONS(ed_isotonic_regression_options, ED_ISOTONIC_REGRESSION_OPTIONS);
+ed_tensor *ed_isotonic_regression_with(ed_tensor *x, ed_tensor **segments,
+                                       const ed_isotonic_regression_options *options);
 
 #pragma GCC visibility pop
 #endif

@@ -102,7 +102,7 @@ static bool sorted_compose(ed_call *call)
 {
     static ed_tensor *(*const functions[])(ed_tensor *, ed_tensor *, int64_t) = {
         ed_unsorted_segment_sum, ed_unsorted_segment_prod, ed_unsorted_segment_max,
-        ed_unsorted_segment_min, ed_unsorted_segment_mean};
+        ed_unsorted_segment_min, ed_unsorted_segment_mean, ed_unsorted_segment_sqrt_n};
     const segment_kind kind = *(const segment_kind *)call->op->extra;
     ed_tensor *x = call->inputs[0];
     ed_tensor *ids = scope_give(tensor_contiguous(tensor_read(call->inputs[1])));
@@ -142,4 +142,7 @@ SORTED(segment_max, SEGMENT_MAX, "maxima of slices of x with the same id, of sor
 SORTED(segment_min, SEGMENT_MIN, "minima of slices of x with the same id, of sorted ids",
        ED_SET_NUMBER, ED_DISTINCT_IN)
 SORTED(segment_mean, SEGMENT_MEAN, "means of slices of x with the same id, of sorted ids",
+       ED_SET_FLOAT, ED_SAMPLE_IN)
+SORTED(segment_sqrt_n, SEGMENT_SQRT_N,
+       "sums of slices of x with the same id, over the root of their number, of sorted ids",
        ED_SET_FLOAT, ED_SAMPLE_IN)

@@ -148,5 +148,9 @@ ed_tensor *ed_edit_distance_with(ed_tensor *hypothesis, ed_tensor *hypothesis_le
                                  ed_tensor *truth, ed_tensor *truth_length,
                                  const ed_edit_distance_options *options);
 
+/* labels [batch, n] without the repetitions in the first seq_length [batch] of each row: [batch,
+ * the longest], zeros behind; their lengths (int32) to *lengths. No gradient. */
+ed_tensor *ed_collapse_repeated(ed_tensor *labels, ed_tensor *seq_length, ed_tensor **lengths);
+
 #pragma GCC visibility pop
 #endif

@@ -71,6 +71,32 @@ static blasint leading(int64_t n)
     return n > 0 ? (blasint)n : 1;
 }
 
+void dgees_(const char *jobvs, const char *sort, void *select, const blasint *n, double *a,
+            const blasint *lda, blasint *sdim, double *wr, double *wi, double *vs,
+            const blasint *ldvs, double *work, const blasint *lwork, blasint *bwork, blasint *info,
+            size_t, size_t);
+
+int lapack_schur_f64(int64_t size, double *a, double *v)
+{
+    const blasint n = (blasint)size, lda = leading(size);
+    blasint ask = -1, sorted = 0, info = 0;
+    double best = 0;
+    double *values = memory_alloc((size_t)(2 * size) * sizeof *values), *imaginary = values + size;
+    if (!values) return LAPACK_NO_MEMORY;
+    dgees_("V", "N", NULL, &n, a, &lda, &sorted, values, imaginary, v, &lda, &best, &ask, NULL,
+           &info, 1, 1);
+    blasint most = (blasint)best + 1;
+    double *work = memory_alloc((size_t)most * sizeof *work);
+    const int threads = begin();
+    if (work)
+        dgees_("V", "N", NULL, &n, a, &lda, &sorted, values, imaginary, v, &lda, work, &most, NULL,
+               &info, 1, 1);
+    end(threads);
+    memory_free(work);
+    memory_free(values);
+    return work ? (int)info : LAPACK_NO_MEMORY;
+}
+
 #define TYPE f32
 #include "ops/kernels/lapack.typed.h"
 #define TYPE f64

@@ -1,5 +1,5 @@
 /*
- * Eigenvalues and singular values, by the LAPACK within OpenBLAS, of one matrix. All matrices lie
+ * Eigenvalues, singular values and Schur forms, by the LAPACK within OpenBLAS, of one matrix. All matrices lie
  * column by column, as Fortran's do. Many threads may call at a time.
  */
 #ifndef EDDY_OPS_KERNELS_LAPACK_H
@@ -25,5 +25,9 @@ int lapack_eigh_f64(bool vectors, int64_t n, double *a, double *w);
  */
 int lapack_svd_f32(char vectors, int64_t m, int64_t n, float *a, float *s, float *u, float *vt);
 int lapack_svd_f64(char vectors, int64_t m, int64_t n, double *a, double *s, double *u, double *vt);
+
+/* A [n, n] = V T V^T, V orthogonal, T upper triangular but for blocks of two rows on its diagonal
+ * (the real Schur form). T comes in the place of A. */
+int lapack_schur_f64(int64_t n, double *a, double *v);
 
 #endif

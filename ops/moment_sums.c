@@ -1,0 +1,111 @@
+/* sufficient_statistics and normalize_moments: moments by sums, which may be added up over parts.
+ * Compositions. */
+#include "ops/reductions.h"
+#include "ops/ops.h"
+#include <math.h>
+
+/* ---- sufficient_statistics ------------------------------------------------------------------- */
+
+static bool sufficient_statistics_compose(ed_call *call)
+{
+    const ed_reduce_options *o = call->attrs;
+    ed_tensor *x = call->inputs[0];
+    unsigned mask;
+    if (!ops_axes(call, o->axis, ed_rank(x), &mask)) return false;
+    int64_t count = 1;
+    for (int d = 0; d < ed_rank(x); d++) count *= mask >> d & 1 ? ed_dim(x, d) : 1;
+    ed_tensor *moved = call->n_inputs > 1 ? ed_sub(x, call->inputs[1]) : x;
+    return ed_call_result(call, 0, ed_scalar((double)count, .dtype = ed_dtype_of(x))) &&
+           ed_call_result(call, 1,
+                          ed_reduce_sum(moved, .axis = o->axis, .keepdims = o->keepdims)) &&
+           ed_call_result(call, 2,
+                          ed_reduce_sum_square(moved, .axis = o->axis, .keepdims = o->keepdims));
+}
+
+/* Samples are reduced along all axes, or the first; a shift is one number. */
+static bool sufficient_statistics_reference(const ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    const int64_t n = call->outputs[1]->size, count = x->size / n;
+    const double shift = call->n_inputs > 1 ? *(const double *)call->inputs[1]->data : 0;
+    *(double *)call->outputs[0]->data = (double)count;
+    for (int64_t o = 0; o < n; o++) {
+        double sum = 0, squares = 0;
+        for (int64_t i = 0; i < count; i++) {
+            const double moved = ((const double *)x->data)[i * n + o] - shift;
+            sum += moved, squares += moved * moved;
+        }
+        ((double *)call->outputs[1]->data)[o] = sum;
+        ((double *)call->outputs[2]->data)[o] = squares;
+    }
+    return true;
+}
+
+ED_OP(sufficient_statistics) = {
+    .name = "sufficient_statistics",
+    .doc = "number, sum and sum of squares of x - shift over the axes",
+    .operands = {{"x", ED_SET_FLOAT, 'T'}, {"shift", ED_SET_FLOAT, 'T', .optional = true}},
+    .results = ED_RESULTS({.name = "counts"}, {.name = "mean_ss"}, {.name = "variance_ss"}),
+    ED_OP_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options),
+    .compose = sufficient_statistics_compose,
+    .reference = sufficient_statistics_reference,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(-1, 1)},
+                           .attrs = KEEPING(0)}),
+};
+
+ed_tensor *ed_sufficient_statistics_with(ed_tensor *x, ed_tensor *shift, ed_tensor **mean_ss,
+                                         ed_tensor **variance_ss, const ed_reduce_options *options)
+{
+    return ops_call_into(&ed_op_sufficient_statistics, (ed_tensor *const[]){x, shift},
+                         shift ? 2 : 1, options, (ed_tensor * *const[]){mean_ss, variance_ss});
+}
+
+/* ---- normalize_moments ----------------------------------------------------------------------- */
+
+static bool normalize_moments_compose(ed_call *call)
+{
+    ed_tensor *divisor = ed_reciprocal(call->inputs[0]);
+    ed_tensor *mean = ed_mul(call->inputs[1], divisor);
+    ed_tensor *variance = ed_sub(ed_mul(call->inputs[2], divisor), ed_square(mean));
+    if (call->n_inputs > 3) mean = ed_add(mean, call->inputs[3]);
+    return ed_call_result(call, 0, mean) && ed_call_result(call, 1, variance);
+}
+
+/* The sums of samples have one shape. */
+static bool normalize_moments_reference(const ed_call *call)
+{
+    const double count = *(const double *)call->inputs[0]->data;
+    const double shift = call->n_inputs > 3 ? *(const double *)call->inputs[3]->data : 0;
+    for (int64_t i = 0; i < call->outputs[0]->size; i++) {
+        const double mean = ((const double *)call->inputs[1]->data)[i] / count;
+        ((double *)call->outputs[0]->data)[i] = mean + shift;
+        ((double *)call->outputs[1]->data)[i] =
+            ((const double *)call->inputs[2]->data)[i] / count - mean * mean;
+    }
+    return true;
+}
+
+ED_OP(normalize_moments) = {
+    .name = "normalize_moments",
+    .doc = "mean and variance from number, sum and sum of squares of x - shift",
+    .operands = {{"counts", ED_SET_FLOAT, 'T'},
+                 {"mean_ss", ED_SET_FLOAT, 'T'},
+                 {"variance_ss", ED_SET_FLOAT, 'T'},
+                 {"shift", ED_SET_FLOAT, 'T', .optional = true}},
+    .results = ED_RESULTS({.name = "mean"}, {.name = "variance"}),
+    .compose = normalize_moments_compose,
+    .reference = normalize_moments_reference,
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(2, 4), ED_SAMPLE_IN(-2, 2, 3), ED_SAMPLE_IN(5, 9, 3)}},
+        {.inputs = {ED_SAMPLE_IN(2, 4), ED_SAMPLE_IN(-2, 2, 2, 3), ED_SAMPLE_IN(5, 9, 2, 3),
+                    ED_SAMPLE_IN(-1, 1)}}),
+};
+
+ed_tensor *ed_normalize_moments(ed_tensor *counts, ed_tensor *mean_ss, ed_tensor *variance_ss,
+                                ed_tensor *shift, ed_tensor **variance)
+{
+    return ops_call_into(&ed_op_normalize_moments,
+                         (ed_tensor *const[]){counts, mean_ss, variance_ss, shift}, shift ? 4 : 3,
+                         NULL, (ed_tensor * *const[]){variance});
+}
