@@ -70,11 +70,9 @@ int main(int argc, char **argv)
     }
 
     printf("\n  points      center\n");
-    for (int i = 0; i < GROUPS && !ed_failed(); i++) {
-        ed_tensor *center = ed_index(centers, i);
-        printf("%8g  %6.3f %6.3f\n", ed_item(ed_index(sizes, i)), ed_item(ed_index(center, 0)),
-               ed_item(ed_index(center, 1)));
-    }
+    for (int i = 0; i < GROUPS && !ed_failed(); i++)
+        printf("%8g  %6.3f %6.3f\n", ed_item_at(sizes, i), ed_item_at(centers, i, 0),
+               ed_item_at(centers, i, 1));
     const double wrong = sqrt(ed_item(ed_reduce_max(to_nearest(places, centers))));
     printf("farthest from a place that the points were drawn around: %.4f\n", wrong);
     if (ed_failed()) return fprintf(stderr, "kmeans: %s\n", ed_error()), 1;

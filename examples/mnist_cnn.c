@@ -49,7 +49,7 @@ int main(int argc, char **argv)
     ed_tensor *says = ed_softmax(ed_forward(model, x));
     for (int i = 0; i < SHOWN && !ed_failed(); i++) {
         ed_tensor *row = ed_index(says, i);
-        printf("a %g: it says %g (%.1f %%)\n", ed_item(ed_index(y, i)), ed_item(ed_argmax(row)),
+        printf("a %g: it says %g (%.1f %%)\n", ed_item_at(y, i), ed_item(ed_argmax(row)),
                100 * ed_item(ed_reduce_max(row)));
     }
     if (ed_failed()) return fprintf(stderr, "mnist_cnn: %s\n", ed_error()), 1;

@@ -45,8 +45,8 @@ int main(int argc, char **argv)
     ed_tensor *t = ed_reshape(ed_linspace(0, 3, 7), ED_SHAPE(-1, 1));
     ed_tensor *solved = u(net, t), *right = ed_sin(t);
     for (int i = 0; i < 7 && !ed_failed(); i++)
-        printf("%5.1f  %8.4f  %8.4f\n", ed_item(ed_index(t, i)), ed_item(ed_index(solved, i)),
-               ed_item(ed_index(right, i)));
+        printf("%5.1f  %8.4f  %8.4f\n", ed_item_at(t, i, 0), ed_item_at(solved, i, 0),
+               ed_item_at(right, i, 0));
     printf("largest error: %.2g\n", ed_item(ed_reduce_max(ed_abs(ed_sub(solved, right)))));
     if (ed_failed()) return fprintf(stderr, "physics: %s\n", ed_error()), 1;
     return 0;

@@ -69,13 +69,13 @@ static ed_layer *transformer(void)
 }
 
 /* LETTERS letters that begin as the text does; the model sees LENGTH of them at most. */
-static void write_on(ed_layer *model, const int32_t *codes)
+static void write_on(ed_layer *model, ed_tensor *all)
 {
     int32_t written[LETTERS];
-    memcpy(written, codes, LENGTH * sizeof *written);
+    ed_copy_to(all, written, LETTERS);
     for (int i = LENGTH; i < LETTERS && !ed_failed(); i++) {
         ED_SCOPE;
-        ed_tensor *x = ed_constant_of(ED_INT32, written + i - LENGTH, ED_SHAPE(1, LENGTH));
+        ed_tensor *x = ed_constant(written + i - LENGTH, ED_SHAPE(1, LENGTH));
         ed_tensor *last = ed_strided_slice(ed_forward(model, x), ED_INDEX(0), ED_INDEX(-1));
         written[i] = (int32_t)ed_item(ed_argmax(last));
     }
@@ -87,11 +87,9 @@ int main(int argc, char **argv)
 {
     const bool small = argc > 1 && !strcmp(argv[1], "small");
     ed_set_seed(2);
-    int32_t codes[LETTERS];
-    for (int i = 0; i < LETTERS; i++) codes[i] = text[i];
 
     /* Every excerpt of the text, and what follows each of its letters: [excerpts, LENGTH] both. */
-    ed_tensor *all = ed_constant(codes, ED_SHAPE(LETTERS));
+    ed_tensor *all = ed_cast(ed_constant_of(ED_UINT8, text, ED_SHAPE(LETTERS)), ED_INT32);
     ed_tensor *starts = ed_reshape(ed_range(0, LETTERS - LENGTH), ED_SHAPE(-1, 1));
     ed_tensor *places = ed_cast(ed_add(starts, ed_range(0, LENGTH)), ED_INT32);
     ed_tensor *excerpts = ed_gather(all, places), *following = ed_gather(all, ed_add(places, 1));
@@ -106,7 +104,7 @@ int main(int argc, char **argv)
                  .verbose = 2);
     ed_history *reached = ed_model_evaluate(model, excerpts, following);
     printf("accuracy of the next letter: %.1f %%\n", 100 * ed_history_last(reached, "right"));
-    write_on(model, codes);
+    write_on(model, all);
     if (ed_failed()) return fprintf(stderr, "text_transformer: %s\n", ed_error()), 1;
     return 0;
 }

@@ -56,9 +56,8 @@ int main(int argc, char **argv)
     ed_tensor *which = ed_argmax(ed_list_get(says, 0), .axis = 1), *how = ed_list_get(says, 1);
     for (int i = 0; i < SHOWN && !ed_failed(); i++)
         printf("a %g of strength %.2f: it says %g of strength %.2f\n",
-               ed_item(ed_index(ed_list_get(test_y, 0), i)),
-               ed_item(ed_index(ed_list_get(test_y, 1), i)), ed_item(ed_index(which, i)),
-               ed_item(ed_index(how, i)));
+               ed_item_at(ed_list_get(test_y, 0), i), ed_item_at(ed_list_get(test_y, 1), i, 0),
+               ed_item_at(which, i), ed_item_at(how, i, 0));
     if (ed_failed()) return fprintf(stderr, "two_heads: %s\n", ed_error()), 1;
     return 0;
 }

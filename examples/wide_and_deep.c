@@ -97,12 +97,11 @@ int main(int argc, char **argv)
     printf("accuracy on other people: %.2f %%\n", 100 * ed_history_last(reached, "accuracy"));
     printf("area under the curve: %.3f\n", ed_history_last(reached, "auc"));
     ed_tensor *chances = ed_model_predict(model, part(x, 0, SHOWN));
-    for (int i = 0; i < SHOWN && !ed_failed(); i++) {
-        ed_tensor *person = ed_index(ed_list_get(x, 0), i);
-        printf("%g years, %g hours: %3.0f %%; %s\n", ed_item(ed_index(person, 0)),
-               ed_item(ed_index(person, 1)), 100 * ed_item(ed_index(chances, i)),
-               ed_item(ed_index(y, i)) > 0 ? "yes" : "no");
-    }
+    ed_tensor *people = ed_list_get(x, 0);
+    for (int i = 0; i < SHOWN && !ed_failed(); i++)
+        printf("%g years, %g hours: %3.0f %%; %s\n", ed_item_at(people, i, 0),
+               ed_item_at(people, i, 1), 100 * ed_item_at(chances, i, 0),
+               ed_item_at(y, i, 0) > 0 ? "yes" : "no");
     if (ed_failed()) return fprintf(stderr, "wide_and_deep: %s\n", ed_error()), 1;
     return 0;
 }

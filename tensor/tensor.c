@@ -414,6 +414,27 @@ int64_t ed_item_int64(const ed_tensor *tensor)
     return (int64_t)value;
 }
 
+double ed_item_at_of(const ed_tensor *tensor, ed_ints indices)
+{
+    if (NULL_GIVEN("item_at", tensor)) return NAN;
+    if (indices.count != tensor->rank)
+        return ed_fail(ED_INVALID_ARGUMENT, "item_at: %s needs %d indices, got %lld",
+                       text_of_tensor(tensor).s, tensor->rank, (long long)indices.count),
+               NAN;
+    const ed_tensor *t = tensor_elements(tensor);
+    int64_t at = 0;
+    for (int i = 0; t && i < t->rank; i++) {
+        const int64_t given = indices.values[i], index = given < 0 ? given + t->shape[i] : given;
+        if (index < 0 || index >= t->shape[i])
+            return ed_fail(ED_OUT_OF_RANGE,
+                           "item_at: index %lld is out of bounds for axis %d of %s",
+                           (long long)given, i, text_of_tensor(t).s),
+                   NAN;
+        at += index * t->strides[i];
+    }
+    return t ? dtype_load(t->dtype, t->data, at) : NAN;
+}
+
 bool ed_copy_to_of(const ed_tensor *tensor, ed_dtype dtype, void *array, int64_t count)
 {
     if (NULL_GIVEN("copy_to", tensor, array)) return false;

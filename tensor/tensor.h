@@ -345,6 +345,11 @@ double ed_item(const ed_tensor *tensor);
  * the range of int64. */
 int64_t ed_item_int64(const ed_tensor *tensor);
 
+/* The element with an index along each axis, negative from the end, as a double: ed_item_at(x, 2,
+ * -1) of a matrix. NaN, with an error, for another number of indices and for one out of bounds. */
+#define ed_item_at(tensor, ...) ED_AT(ed_item_at_of(tensor, ED_INTS(__VA_ARGS__)))
+double ed_item_at_of(const ed_tensor *tensor, ed_ints indices);
+
 /*
  * Copies all elements in row-major order into an array of `count` elements, whose pointer's type
  * must be the tensor's dtype and whose count its size. false on failure. The plain function takes

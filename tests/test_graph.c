@@ -257,6 +257,7 @@ static void refuses(void **state)
     ed_tensor *x = ed_input(ED_SHAPE(8), .name = "x"), *z = ed_input(ED_SHAPE(8), .name = "z");
     ed_tensor *h = ed_forward(ed_layer_dense(2), x);
     assert_fails(ed_item_int64(ed_reduce_sum(h)), ED_FAILED_PRECONDITION, "no elements yet");
+    assert_fails(ed_item_at(h, 0, 1) > 0, ED_FAILED_PRECONDITION, "no elements yet");
     assert_fails(ed_data(h), ED_FAILED_PRECONDITION, "no elements yet");
     assert_fails(ed_variable(h), ED_FAILED_PRECONDITION, "no elements yet");
     assert_fails(ed_gradient(ed_tape_begin(), h, ed_variable(ed_zeros(ED_SHAPE(2)))),

@@ -291,6 +291,18 @@ static void reading(void **state)
     assert_true(isnan(ed_item(NULL)));
     ed_clear_error();
     REFUSED(ed_item_int64(x), "must have one element, got int32[2, 3]");
+    assert_true(isnan(ed_item_at(x, 1)));
+    failed_with(ED_INVALID_ARGUMENT, "item_at: int32[2, 3] needs 2 indices, got 1");
+    assert_true(isnan(ed_item_at(x, 1, 3)));
+    failed_with(ED_OUT_OF_RANGE, "item_at: index 3 is out of bounds for axis 1 of int32[2, 3]");
+    assert_true(isnan(ed_item_at(x, -3, 0)));
+    failed_with(ED_OUT_OF_RANGE, "index -3 is out of bounds for axis 0");
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 3; j++) {
+            assert_true(ed_item_at(x, i, j) == i * 3 + j + 1);
+            assert_true(ed_item_at(y, j - 3, i - 2) == i * 3 + j + 1);
+        }
+    assert_true(ed_item_at(ed_scalar(7.0)) == 7);
     assert_true(ed_item(ed_zeros(ED_SHAPE(1, 1, 1))) == 0);
     assert_int_equal(ed_item_int64(ed_scalar(1e30)), 0);
     failed_with(ED_OUT_OF_RANGE, "1e+30");

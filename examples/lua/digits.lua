@@ -37,7 +37,7 @@ end
 -- shift, by how many pixels at most they are away from the middle.
 function digits.draw(n, options)
     local images = every_place(options and options.shift or 5)
-    local which = ed.random.uniform({n}, {high = #images}):floor():cast("int32")
+    local which = ed.random.uniform({n}, {high = #images, dtype = "int32"})
     local strength = ed.random.uniform({n, 1, 1}, {low = 0.3, high = 1})
     local noise = ed.random.normal({n, 28, 28}, {stddev = options and options.noise or 0.25})
     local x = (images:gather(which) * strength + noise):clip{low = 0, high = 1}

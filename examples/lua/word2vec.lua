@@ -40,24 +40,9 @@ local function draw_text(sentences)
 end
 
 -- Words as numbers from 0, the most frequent first, as the sampler wants them.
-local function vocabulary(text)
-    local counts, words, numbers = {}, {}, {}
-    for _, word in ipairs(text) do
-        if not counts[word] then words[#words + 1] = word end
-        counts[word] = (counts[word] or 0) + 1
-    end
-    table.sort(words, function(a, b)
-        return counts[a] > counts[b] or (counts[a] == counts[b] and a < b)
-    end)
-    for i, word in ipairs(words) do numbers[word] = i - 1 end
-    return words, numbers
-end
-
 local text = draw_text(5000)
-local words, numbers = vocabulary(text)
-local codes = {}
-for i, word in ipairs(text) do codes[i] = numbers[word] end
-codes = ed.tensor(codes, "int64")
+local words = ed.vocabulary(text)
+local codes = ed.string_lookup(text, words, {num_oov_indices = 0})
 print(("%d words, %d different ones"):format(#text, #words))
 
 local vectors = ed.variable(ed.random.uniform({#words, SIZE}, {low = -0.5, high = 0.5}), {name = "vectors"})
@@ -67,10 +52,10 @@ local adam = ed.adam(1e-2)
 
 -- Words, and for each one that stands near it: [BATCH] and [BATCH, 1].
 local function examples()
-    local at = ed.random.uniform({BATCH}, {low = NEAR, high = #text - NEAR}):floor():cast("int64")
-    local by = ed.random.uniform({BATCH}, {low = 1, high = NEAR + 1}):floor()
-    local side = ed.random.uniform({BATCH}):greater(0.5):cast("float32") * 2 - 1
-    return codes:gather(at), codes:gather(at + (by * side):cast("int64")):reshape{-1, 1}
+    local at = ed.random.uniform({BATCH}, {low = NEAR, high = #text - NEAR, dtype = "int64"})
+    local by = ed.random.uniform({BATCH}, {low = 1, high = NEAR + 1, dtype = "int64"})
+    local side = ed.random.uniform({BATCH}, {high = 2, dtype = "int64"}) * 2 - 1
+    return codes:gather(at), codes:gather(at + by * side):reshape{-1, 1}
 end
 
 for step = 1, steps do
