@@ -90,6 +90,11 @@ static void sequential_present(const void *object, void *options)
 LAYER(sequential, SEQUENTIAL, 1, "layers one after the other", .kind.present = sequential_present,
       .max_inputs = -1, .init = sequential_init, .forward = sequential_forward, .in_order = true)
 
+bool layer_is_chain(const ed_kind *kind)
+{
+    return kind == &sequential_class.kind;
+}
+
 ed_layer *ed_layer_sequential_of(const char *name, ed_layer *const *layers, int64_t count)
 {
     ed_layer_sequential_options o =

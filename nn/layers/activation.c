@@ -114,3 +114,12 @@ LAYER(activation, ACTIVATION, 1, "an activation by name", .state_size = sizeof(a
                                                    .activation = "softplus"),
                                 .inputs = {{2, {3, 4}}},
                                 .n_inputs = 1}))
+
+static bool identity_forward(ed_layer *layer, ed_layer_call *call)
+{
+    (void)layer;
+    return ed_layer_return(call, call->inputs[0]);
+}
+
+LAYER(identity, IDENTITY, 0, "x itself", .forward = identity_forward, .passes_masks = true,
+      .samples = LAYER_SAMPLES({.inputs = {{2, {3, 4}}}, .n_inputs = 1}))

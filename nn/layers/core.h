@@ -70,6 +70,10 @@ ED_KIND(layer, masking, ED_LAYER_MASKING_OPTIONS);
     ED_LAYER_COMMON(FIELD, T)
 ED_KIND(layer, activation, ED_LAYER_ACTIVATION_OPTIONS, activation);
 
+/* x itself, of any dtype and shape: for a place where a layer has to be. */
+#define ED_LAYER_IDENTITY_OPTIONS(FIELD, T) ED_LAYER_COMMON(FIELD, T)
+ED_KIND(layer, identity, ED_LAYER_IDENTITY_OPTIONS);
+
 /*
  * A chain of layers: the outputs and masks of one are the inputs and masks of the next. A name
  * (NULL: "sequential") and then the layers: ed_layer_sequential("mlp", ed_layer_flatten(),

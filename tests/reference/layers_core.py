@@ -34,6 +34,8 @@ layer("Sequential", F(2, 4, 3), layers=[Layer("BatchNormalization"), Layer("Flat
 
 layer("Embedding", I(2, 3, below=5), input_dim=5, output_dim=2).only("float32")
 layer("Embedding", I(2, 4, below=3), input_dim=3, output_dim=2, mask_zero=True).only("float32")
+layer("Identity", F(2, 3))
+layer("Identity", I(2, 3, 2, below=9))
 layer("Masking", F(2, 3, 4))
 layer("Masking", V([[[1, 2], [3, 3]], [[3, 1], [0, 0]]]), mask_value=3.0)
 layer("EinsumDense", F(2, 3, 4), equation="abc,cde->abde", output_shape=(None, 2, 3), bias_axes="de", activation="tanh").eddy(output_shape=[-1, 2, 3])
