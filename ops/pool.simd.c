@@ -211,7 +211,7 @@ void pool_run(const ed_call *call, pool_kind kind, const ed_tensor *x, const ed_
         if (p.scatters) memset(p.image, 0, (size_t)(image->size * p.size));
         return;
     }
-    p.tiled = kind == POOL_MEAN_SCATTER && is_tiled(w);
+    p.tiled = p.scatters && is_tiled(w);
     p.stream = p.tiled && w->channels * p.size % 64 == 0 && (uintptr_t)image->data % 64 == 0 &&
                image->size * p.size >= POOL_STREAM;
     p.chunk = p.scatters && !p.tiled && w->channels > POOL_CHUNK ? POOL_CHUNK : w->channels;

@@ -26,7 +26,16 @@ VECTOR_INLINE bool TYPED(pool_pair)(const pool_cells *c, int64_t column, const i
     return step == 2 && c->column_step == 1 && column + 1 < c->columns;
 }
 
-/* image += pooled at the first of the cells that is the largest. */
+/* Writes a vector of cells that have no other window. */
+VECTOR_INLINE void TYPED(pool_write)(const pool_cells *c, NUMBER *to, VECTOR x, int64_t left)
+{
+    if (c->stream)
+        vstream(to, x);
+    else
+        lanes_put(to, x, left);
+}
+
+/* image += pooled at the first of the cells that is the largest; 0 at the others, if tiled. */
 VECTOR_INLINE void TYPED(pool_scatter)(const pool_cells *c, const NUMBER *x, NUMBER *image,
                                        const NUMBER *pooled, int64_t left, const int64_t step)
 {
@@ -38,7 +47,9 @@ VECTOR_INLINE void TYPED(pool_scatter)(const pool_cells *c, const NUMBER *x, NUM
             const int64_t at = i * c->row_step + j * c->column_step;
             const VECTOR cell = strided_read(x + at, left, step);
             const VECTOR here = vselect(TYPED(pool_here)(cell, m, &found), v, zero);
-            if (TYPED(pool_pair)(c, j, step)) {
+            if (c->tiled)
+                TYPED(pool_write)(c, image + at, here, left);
+            else if (TYPED(pool_pair)(c, j, step)) {
                 const VECTOR other = strided_read(x + at + 1, left, step);
                 const VECTOR there = vselect(TYPED(pool_here)(other, m, &found), v, zero);
                 strided_add_pairs(image + at, here, there, left);
@@ -88,10 +99,8 @@ VECTOR_INLINE void TYPED(pool_mean_scatter)(const pool_cells *c, NUMBER *image,
     for (int64_t i = 0; i < c->rows; i++)
         for (int64_t j = 0; j < c->columns; j++) {
             NUMBER *to = image + i * c->row_step + j * c->column_step;
-            if (c->stream)
-                vstream(to, share);
-            else if (c->tiled)
-                lanes_put(to, share, left);
+            if (c->tiled)
+                TYPED(pool_write)(c, to, share, left);
             else if (TYPED(pool_pair)(c, j, step)) {
                 strided_add_pairs(to, share, share, left);
                 j++;
@@ -117,14 +126,27 @@ VECTOR_INLINE void TYPED(pool_vector)(const pool_kind kind, const pool_cells *c,
         TYPED(pool_gather)(c, x, image, pooled, left, step);
 }
 
-/* n lanes. */
-VECTOR_INLINE void TYPED(pool_lanes)(const pool_kind kind, const pool_cells *c, const NUMBER *x,
-                                     NUMBER *image, NUMBER *pooled, int64_t n, const int64_t step)
+/* n lanes of cells whose number is a constant, if it is to be fast. */
+VECTOR_INLINE void TYPED(pool_some)(const pool_kind kind, const pool_cells c, const NUMBER *x,
+                                    NUMBER *image, NUMBER *pooled, int64_t n, const int64_t step)
 {
     int64_t i = 0;
     for (; i + VECTOR_LANES <= n; i += VECTOR_LANES) TYPED(pool_vector)
-    (kind, c, x + i * step, image + i * step, pooled + i, VECTOR_LANES, step);
-    if (i < n) TYPED(pool_vector)(kind, c, x + i * step, image + i * step, pooled + i, n - i, step);
+    (kind, &c, x + i * step, image + i * step, pooled + i, VECTOR_LANES, step);
+    if (i < n)
+        TYPED(pool_vector)(kind, &c, x + i * step, image + i * step, pooled + i, n - i, step);
+}
+
+/* n lanes. Windows of 2 x 2, which most are, have code of their own. */
+VECTOR_INLINE void TYPED(pool_lanes)(const pool_kind kind, const pool_cells *c, const NUMBER *x,
+                                     NUMBER *image, NUMBER *pooled, int64_t n, const int64_t step)
+{
+    pool_cells two = *c;
+    two.rows = two.columns = 2;
+    if (c->rows == 2 && c->columns == 2)
+        TYPED(pool_some)(kind, two, x, image, pooled, n, step);
+    else
+        TYPED(pool_some)(kind, *c, x, image, pooled, n, step);
 }
 
 /* All channels of the row's window `ow`. */
