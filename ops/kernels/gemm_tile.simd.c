@@ -9,7 +9,10 @@
 #ifdef ISA
 #include "ops/kernels/gemm_tile.h"
 
-enum { PREFETCH_STEPS = 16 }; /* steps between prefetches of rows of C */
+enum {
+    PREFETCH_STEPS = 16, /* steps between prefetches of rows of C */
+    NEAR = 5,            /* rows of A with a pointer: 14 offsets from one would not be registers */
+};
 
 static void write_part(const tile *t, bool wide, int rows, int vecs, const vec sums[])
 {
@@ -50,6 +53,8 @@ INLINE void tile_run(const tile *t, const bool wide, const int rows, const int v
 {
     const int64_t a_row = dense ? size_of(wide) : t->a_row;
     const char *a = t->a, *b = t->b, *c = t->c;
+    const int near = dense ? rows : NEAR, pointers = (rows + near - 1) / near;
+    const char *from[ROWS / NEAR + 1];
     int64_t prefetched = 0;
     vec sum[2 * ROWS];
     UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] = (vec){0};
@@ -58,6 +63,7 @@ INLINE void tile_run(const tile *t, const bool wide, const int rows, const int v
             a = t->a + t->a_runs[run];
             b = t->b + t->b_runs[run];
         }
+        UNROLL for (int i = 0; i < pointers; i++) from[i] = a + i * near * a_row;
         for (int64_t left = t->k; left > 0;) {
             int64_t steps = left;
             if (prefetched < rows) {
@@ -73,11 +79,11 @@ INLINE void tile_run(const tile *t, const bool wide, const int rows, const int v
                 UNROLL for (int v = 0; v < vecs; v++) row[v] = load(b + v * BYTES);
                 UNROLL for (int r = 0; r < rows; r++)
                 {
-                    vec x = spread(wide, a + r * a_row);
+                    vec x = spread(wide, from[r / near] + r % near * a_row);
                     UNROLL for (int v = 0; v < vecs; v++) sum[r * vecs + v] =
                         multiply_add(wide, x, row[v], sum[r * vecs + v]);
                 }
-                a += t->a_col;
+                UNROLL for (int i = 0; i < pointers; i++) from[i] += t->a_col;
                 b += t->b_row;
             }
         }
