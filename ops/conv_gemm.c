@@ -22,6 +22,7 @@
  *
  * Where channels come first, a cell's channels, or where those are few a kernel row's taps, are the
  * steps of a run; only the strides differ. Results are turned as they leave the register tiles.
+ * Images of few channels are copied first, so that they have no edges (conv_lines.c).
  *
  * Threads take bands of rows; those, and the groups of bands whose sums make up the kernel's
  * gradient, depend on the shapes only, so the number of threads changes no bit. The kernel is
@@ -232,6 +233,12 @@ static bool pointwise(const conv *c, const char *from, int64_t k, int64_t from_a
 static void forward_band(const conv *c, int64_t image, int64_t begin, int64_t end, int64_t *lists)
 {
     const window *w = &c->w;
+    conv lines;
+    if (c->lines) {
+        lines = conv_lines(c, image, begin, end,
+                           (char *)(lists + 2 * w->extent[0] * w->extent[1]));
+        c = &lines, w = &lines.w;
+    }
     plane p = {.c = c,
                .h = conv_axis_forward(w, 0),
                .w = conv_axis_forward(w, 1),
@@ -259,7 +266,7 @@ static bool run_bands(bands *p, conv *c, bool packed, threads_range range)
 {
     const window *w = &c->w;
     const int64_t units = w->batch * p->phases * p->bands;
-    const bool ok = packed && conv_crew_open(&p->crew, w->extent[0] * w->extent[1], 0);
+    const bool ok = packed && conv_crew_open(&p->crew, w->extent[0] * w->extent[1], c->lines);
     if (ok) threads_run_among(p->crew.count, units, conv_grain(c, units), range, p);
     memory_free(c->packed);
     memory_free(p->crew.scratch);
@@ -272,6 +279,7 @@ static bool group_forward(conv c)
     if (conv_is_pointwise(w) || !c.in)
         return pointwise(&c, c.x, c.in, c.all_in, c.y, c.out, c.all_out, c.all_out, 1);
     bands p = {.c = &c, .rows = conv_band_rows(&c, w->out[0]), .phases = 1};
+    if (conv_kernel_is_finite(&c)) p.rows = conv_lines_begin(&c, p.rows);
     p.bands = conv_ceil(w->out[0], p.rows);
     const bool packed = pack_kernel(&c, c.in, c.out, c.all_out * c.size, c.size);
     return run_bands(&p, &c, packed, forward_range);

@@ -26,6 +26,7 @@ typedef struct conv {
     char *packed;
     const char *bias; /* of the group, or NULL; once the kernel is packed, of whole panels */
     bool relu;
+    size_t lines; /* bytes of scratch for a band's lines; 0: x is read where it lies */
 } conv;
 
 static inline int64_t conv_min(int64_t x, int64_t y)
@@ -60,6 +61,16 @@ int64_t conv_band_rows(const conv *c, int64_t rows);
 
 /* The gradient of a group's input of few channels, see conv_fold.c. */
 bool conv_gradient_input_folded(conv c);
+
+/* Decides whether x is read from lines, see conv_lines.c. Returns the rows of outputs that a band
+ * then has, `rows` or fewer. */
+int64_t conv_lines_begin(conv *c, int64_t rows);
+
+/* Copies what output rows [begin, end) read to `to`. Returns the convolution of that. */
+conv conv_lines(const conv *c, int64_t image, int64_t begin, int64_t end, char *to);
+
+/* Whether the group's kernel has no inf and no NaN. */
+bool conv_kernel_is_finite(const conv *c);
 
 /* A window of one cell that visits every cell, without padding. */
 bool conv_is_pointwise(const window *w);

@@ -22,6 +22,7 @@ typedef struct kernel_plan {
     int64_t rows, bands, all; /* of a band; of an image; of all images */
     int64_t groups, parts, columns;
     bool direct;   /* rows of dy are whole vectors: they need no packing */
+    size_t packed; /* bytes of dy, packed */
     int64_t bytes; /* of a kernel */
     char *sums;
 } kernel_plan;
@@ -108,14 +109,21 @@ static void band_dy(kernel_band *b, int64_t image, int64_t j, bool direct, char 
 static void add_band(const conv *c, const kernel_plan *p, int64_t unit, int64_t i, int64_t end,
                      int64_t j, char *sums, int64_t *lists)
 {
+    int64_t image = unit / p->bands, begin = unit % p->bands * p->rows;
+    const int64_t stop = conv_min(begin + p->rows, c->w.out[0]);
+    char *packed = (char *)(lists + 2 * p->rows);
+    conv lines;
+    if (c->lines) {
+        lines = conv_lines(c, image, begin, stop, packed + p->packed);
+        c = &lines;
+    }
     const window *w = &c->w;
     const conv_layout *x = &c->in_images;
-    int64_t image = unit / p->bands, begin = unit % p->bands * p->rows;
     const bool dense = x->cell == c->in * c->size && w->dilation[1] == 1 && c->in < MERGE;
     const bool by_taps = !dense && c->in < w->extent[1];
     kernel_band b = {.c = c,
                      .begin = begin,
-                     .end = conv_min(begin + p->rows, w->out[0]),
+                     .end = stop,
                      .sums = sums + j * c->size,
                      .channels = by_taps ? c->in : 1,
                      .a_runs = lists,
@@ -131,7 +139,7 @@ static void add_band(const conv *c, const kernel_plan *p, int64_t unit, int64_t 
                                                : x->channel,
                             .c_row = c->out * c->size * (by_taps ? c->in : 1),
                             .c_col = c->size};
-    band_dy(&b, image, j, p->direct, (char *)(lists + 2 * p->rows));
+    band_dy(&b, image, j, p->direct, packed);
     int64_t merged = dense || by_taps ? w->extent[1] : 1;
     for (; i < end; i++)
         for (int64_t q = 0; q < w->extent[1]; q += merged) add_row(&b, i, q, merged);
@@ -164,14 +172,14 @@ static void kernel_range(int64_t first, int64_t last, int worker, void *user)
         kernel_unit(p->c, p, i, conv_crew_scratch(&p->crew, worker));
 }
 
-static bool run_kernel(kernel_plan *p, size_t packed)
+static bool run_kernel(kernel_plan *p)
 {
     const conv *c = p->c;
     int64_t units = p->groups * p->parts, n = p->bytes / c->size;
     size_t bytes = (size_t)(p->groups * p->bytes);
     p->sums = p->groups > 1 ? memory_alloc(bytes) : c->k;
     if (!p->sums) return false;
-    bool ok = conv_crew_open(&p->crew, p->rows, packed);
+    bool ok = conv_crew_open(&p->crew, p->rows, p->packed + c->lines);
     if (ok) {
         memset(p->sums, 0, bytes);
         threads_run_among(p->crew.count, units, conv_grain(c, units), kernel_range, p);
@@ -185,25 +193,28 @@ static bool run_kernel(kernel_plan *p, size_t packed)
     return ok;
 }
 
-/* Of a group's kernel in rows of its own c.out numbers. */
-static bool group_gradient(conv c)
+/* Of a group's kernel in rows of its own c.out numbers; from lines of x, if that may be. */
+static bool group_gradient(conv c, bool lines)
 {
     const window *w = &c.w;
-    size_t packed = 0;
     if (conv_is_pointwise(w)) conv_flatten(&c);
     kernel_plan p = {.c = &c, .rows = conv_band_rows(&c, w->out[0])};
+    p.bytes = w->extent[0] * w->extent[1] * c.in * c.out * c.size;
+    const bool small = p.bytes <= GROUP_KERNEL;
+    if (small && lines) p.rows = conv_lines_begin(&c, p.rows);
     p.direct = c.out_images.channel == c.size && c.out % (c.tile / 2) == 0;
     p.bands = conv_ceil(w->out[0], p.rows);
     p.all = p.bands * w->batch;
-    p.bytes = w->extent[0] * w->extent[1] * c.in * c.out * c.size;
-    bool small = p.bytes <= GROUP_KERNEL;
     p.groups = small ? conv_min(GROUPS, p.all) : 1;
     p.columns = small ? c.out : 4 * c.tile;
     p.parts = small ? 1 : w->extent[0] * conv_ceil(c.out, p.columns);
     size_t panels = (size_t)conv_ceil(conv_min(p.columns, c.out), c.tile);
-    if (!p.direct && !memory_mul((size_t)(p.rows * w->out[1] * c.panel), panels, &packed))
+    if (!p.direct && !memory_mul((size_t)(p.rows * w->out[1] * c.panel), panels, &p.packed))
         return conv_too_large();
-    return run_kernel(&p, packed);
+    if (!run_kernel(&p)) return false;
+    if (!c.lines) return true;
+    c.lines = 0, c.all_out = c.out;
+    return conv_kernel_is_finite(&c) || group_gradient(c, false);
 }
 
 /* A pointwise one of images with their channels last. */
@@ -220,12 +231,12 @@ static bool pixels_gradient(const conv *c)
 static bool group_gradient_kernel(conv c)
 {
     if (conv_is_pointwise(&c.w) && conv_channels_last(&c)) return pixels_gradient(&c);
-    if (c.groups == 1) return group_gradient(c);
+    if (c.groups == 1) return group_gradient(c, true);
     char *to = c.k;
     size_t row = (size_t)(c.out * c.size);
     int64_t rows = c.w.extent[0] * c.w.extent[1] * c.in;
     if (!(c.k = memory_alloc((size_t)rows * row))) return false;
-    bool ok = group_gradient(c);
+    bool ok = group_gradient(c, true);
     for (int64_t i = 0; ok && i < rows; i++)
         memcpy(to + i * c.all_out * c.size, c.k + (size_t)i * row, row);
     memory_free(c.k);

@@ -63,6 +63,15 @@ ISA_DECLARE(void, gemm_pack, bool wide, int64_t k, int64_t n, const char *b, int
             int64_t b_col, char *panels, int64_t panel_step);
 
 /*
+ * Packs k steps of up to stride/size lines (rows of A, columns of B) so that a step's elements lie
+ * side by side: to[p * stride + line * size] = from[line * line_step + p * step]. What is behind
+ * the last line, up to the end of its vector, becomes something that can be read, for lanes that
+ * nobody keeps; steps are written in their order.
+ */
+ISA_DECLARE(void, gemm_pack_lines, bool wide, int64_t lines, int64_t k, const char *from,
+            int64_t line_step, int64_t step, char *to, int64_t stride);
+
+/*
  * Adds the steps [p, p + gemm_block) of k to C, or begins or ends the sums where these are the
  * first or the last. `panels` has the steps' rows of B, packed by gemm_pack one panel behind the
  * other.

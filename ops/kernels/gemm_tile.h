@@ -67,15 +67,6 @@ INLINE void write_back(const tile *t, const bool wide, vec sum, int64_t row, int
 typedef void (*tile_function)(const tile *);
 extern const tile_function ISA_NAME(gemm_tiles)[2][2][2][ROWS];
 
-/*
- * Packs k steps of up to stride/size lines (rows of A, columns of B) so that a step's elements lie
- * side by side: to[p * stride + line * size] = from[line * line_step + p * step]. What is behind
- * the last line, up to the end of its vector, becomes something that can be read, for lanes that
- * nobody keeps.
- */
-void ISA_NAME(gemm_pack_lines)(bool wide, int64_t lines, int64_t k, const char *from,
-                               int64_t line_step, int64_t step, char *to, int64_t stride);
-
 /* Does a product of one row, if B's layout allows to go without packing. */
 bool ISA_NAME(gemm_row)(const gemm_job *job, char *scratch);
 
