@@ -18,7 +18,7 @@ static conv_layout layout(bool channels_first, const int64_t cells[2], int64_t c
                          .channel = channels_first ? all * size : size};
 }
 
-static conv conv_begin(const conv_call *call)
+conv conv_begin(const conv_call *call)
 {
     int64_t rows;
     conv c = {.w = *call->w,
@@ -41,17 +41,20 @@ static conv conv_begin(const conv_call *call)
     return c;
 }
 
-bool conv_each_group(const conv_call *call, bool (*run)(conv c))
+conv conv_group(const conv *all, int64_t i)
 {
-    const conv all = conv_begin(call);
-    for (int64_t i = 0; i < all.groups; i++) {
-        conv c = all;
-        c.x += i * c.in * c.in_images.channel;
-        c.k += i * c.out * c.size;
-        c.y += i * c.out * c.out_images.channel;
-        if (c.bias) c.bias += i * c.out * c.size;
-        if (!run(c)) return false;
-    }
+    conv c = *all;
+    c.x += i * c.in * c.in_images.channel;
+    c.k += i * c.out * c.size;
+    c.y += i * c.out * c.out_images.channel;
+    if (c.bias) c.bias += i * c.out * c.size;
+    return c;
+}
+
+bool conv_each_group(const conv *all, bool (*run)(conv c))
+{
+    for (int64_t i = 0; i < all->groups; i++)
+        if (!run(conv_group(all, i))) return false;
     return true;
 }
 

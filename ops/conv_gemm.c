@@ -189,9 +189,10 @@ static bool pack_kernel(conv *c, int64_t k, int64_t n, int64_t b_row, int64_t b_
     return true;
 }
 
-/* Bands of rows, work for threads. */
+/* Bands of rows, work for threads: of all groups, which share lines of the cache. */
 typedef struct bands {
-    const conv *c;
+    conv *groups; /* each with its kernel */
+    int64_t count;
     conv_crew crew;
     int64_t rows, bands, phases; /* of a band; of an image; of the input's gradient */
 } bands;
@@ -256,38 +257,57 @@ static void forward_range(int64_t first, int64_t last, int worker, void *user)
     const bands *p = user;
     for (int64_t i = first; i < last; i++) {
         int64_t begin = i % p->bands * p->rows;
-        forward_band(p->c, i / p->bands, begin, conv_min(begin + p->rows, p->c->w.out[0]),
-                     conv_crew_scratch(&p->crew, worker));
+        for (const conv *c = p->groups; c < p->groups + p->count; c++)
+            forward_band(c, i / p->bands, begin, conv_min(begin + p->rows, c->w.out[0]),
+                         conv_crew_scratch(&p->crew, worker));
     }
 }
 
-/* Runs all bands of all images, with a kernel that was packed. */
-static bool run_bands(bands *p, conv *c, bool packed, threads_range range)
+/* Runs all bands of all images, with kernels packed by `pack`. */
+static bool run_bands(bands *p, const conv *all, bool (*pack)(conv *c), threads_range range)
 {
-    const window *w = &c->w;
+    const window *w = &all->w;
     const int64_t units = w->batch * p->phases * p->bands;
-    const bool ok = packed && conv_crew_open(&p->crew, w->extent[0] * w->extent[1], c->lines);
-    if (ok) threads_run_among(p->crew.count, units, conv_grain(c, units), range, p);
-    memory_free(c->packed);
+    conv whole = *all;
+    whole.out = all->all_out;
+    p->groups = memory_alloc((size_t)all->groups * sizeof *p->groups);
+    if (!p->groups) return false;
+    bool ok = true;
+    for (; ok && p->count < all->groups; p->count++) {
+        p->groups[p->count] = conv_group(all, p->count);
+        ok = pack(&p->groups[p->count]);
+    }
+    ok = ok && conv_crew_open(&p->crew, w->extent[0] * w->extent[1], all->lines);
+    if (ok) threads_run_among(p->crew.count, units, conv_grain(&whole, units), range, p);
+    for (int64_t i = 0; i < p->count; i++) memory_free(p->groups[i].packed);
+    memory_free(p->groups);
     memory_free(p->crew.scratch);
     return ok;
 }
 
-static bool group_forward(conv c)
+static bool pointwise_forward(conv c)
 {
-    const window *w = &c.w;
-    if (conv_is_pointwise(w) || !c.in)
-        return pointwise(&c, c.x, c.in, c.all_in, c.y, c.out, c.all_out, c.all_out, 1);
-    bands p = {.c = &c, .rows = conv_band_rows(&c, w->out[0]), .phases = 1};
-    if (conv_kernel_is_finite(&c)) p.rows = conv_lines_begin(&c, p.rows);
-    p.bands = conv_ceil(w->out[0], p.rows);
-    const bool packed = pack_kernel(&c, c.in, c.out, c.all_out * c.size, c.size);
-    return run_bands(&p, &c, packed, forward_range);
+    return pointwise(&c, c.x, c.in, c.all_in, c.y, c.out, c.all_out, c.all_out, 1);
+}
+
+static bool pack_forward(conv *c)
+{
+    return pack_kernel(c, c->in, c->out, c->all_out * c->size, c->size);
 }
 
 bool conv_forward(const conv_call *call)
 {
-    return conv_each_group(call, group_forward);
+    conv c = conv_begin(call);
+    const window *w = &c.w;
+    if (conv_is_pointwise(w) || !c.in) return conv_each_group(&c, pointwise_forward);
+    bands p = {.rows = conv_band_rows(&c, w->out[0]), .phases = 1};
+    const int64_t rows = conv_lines_begin(&c, p.rows);
+    if (c.lines && !conv_kernel_is_finite(&c))
+        c.lines = 0;
+    else
+        p.rows = rows;
+    p.bands = conv_ceil(w->out[0], p.rows);
+    return run_bands(&p, &c, pack_forward, forward_range);
 }
 
 /* Positions [begin, end) of one row phase, all column phases. */
@@ -316,27 +336,32 @@ static void input_range(int64_t first, int64_t last, int worker, void *user)
     int64_t each = p->phases * p->bands;
     for (int64_t i = first; i < last; i++) {
         int64_t begin = i % p->bands * p->rows;
-        input_band(p->c, i / each, i / p->bands % p->phases, begin, begin + p->rows,
-                   conv_crew_scratch(&p->crew, worker));
+        for (const conv *c = p->groups; c < p->groups + p->count; c++)
+            input_band(c, i / each, i / p->bands % p->phases, begin, begin + p->rows,
+                       conv_crew_scratch(&p->crew, worker));
     }
 }
 
-static bool group_gradient_input(conv c)
+static bool pointwise_input(conv c)
 {
-    const window *w = &c.w;
-    if (conv_is_pointwise(w))
-        return pointwise(&c, c.y, c.out, c.all_out, c.x, c.in, c.all_in, 1, c.all_out);
-    if (c.in < FEW_CHANNELS && w->extent[0] * w->extent[1] > 1)
-        return conv_gradient_input_folded(c);
-    bands p = {.c = &c, .phases = conv_min(w->stride[0], w->image[0])};
-    int64_t most = conv_ceil(w->image[0], w->stride[0]);
-    p.rows = conv_band_rows(&c, most);
-    p.bands = conv_ceil(most, p.rows);
-    const bool packed = pack_kernel(&c, c.out, c.in, c.size, c.all_out * c.size);
-    return run_bands(&p, &c, packed, input_range);
+    return pointwise(&c, c.y, c.out, c.all_out, c.x, c.in, c.all_in, 1, c.all_out);
+}
+
+static bool pack_input(conv *c)
+{
+    return pack_kernel(c, c->out, c->in, c->size, c->all_out * c->size);
 }
 
 bool conv_gradient_input(const conv_call *call)
 {
-    return conv_each_group(call, group_gradient_input);
+    const conv c = conv_begin(call);
+    const window *w = &c.w;
+    if (conv_is_pointwise(w)) return conv_each_group(&c, pointwise_input);
+    if (c.in < FEW_CHANNELS && w->extent[0] * w->extent[1] > 1)
+        return conv_each_group(&c, conv_gradient_input_folded);
+    bands p = {.phases = conv_min(w->stride[0], w->image[0])};
+    const int64_t most = conv_ceil(w->image[0], w->stride[0]);
+    p.rows = conv_band_rows(&c, most);
+    p.bands = conv_ceil(most, p.rows);
+    return run_bands(&p, &c, pack_input, input_range);
 }

@@ -50,8 +50,12 @@ static inline int64_t conv_floor(int64_t x, int64_t y)
     return -conv_ceil(-x, y);
 }
 
-/* Runs each group of a call by itself. */
-bool conv_each_group(const conv_call *call, bool (*run)(conv c));
+/* A call, its operands being those of group 0; then those of group i. */
+conv conv_begin(const conv_call *call);
+conv conv_group(const conv *all, int64_t i);
+
+/* Runs each group by itself. */
+bool conv_each_group(const conv *all, bool (*run)(conv c));
 
 /* How many of `units` pieces of work a thread takes at a time: all if a second one doesn't pay. */
 int64_t conv_grain(const conv *c, int64_t units);
@@ -69,7 +73,7 @@ int64_t conv_lines_begin(conv *c, int64_t rows);
 /* Copies what output rows [begin, end) read to `to`. Returns the convolution of that. */
 conv conv_lines(const conv *c, int64_t image, int64_t begin, int64_t end, char *to);
 
-/* Whether the group's kernel has no inf and no NaN. */
+/* Whether the kernel, of all groups, has no inf and no NaN. */
 bool conv_kernel_is_finite(const conv *c);
 
 /* A window of one cell that visits every cell, without padding. */

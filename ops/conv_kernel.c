@@ -245,5 +245,6 @@ static bool group_gradient_kernel(conv c)
 
 bool conv_gradient_kernel(const conv_call *call)
 {
-    return conv_each_group(call, group_gradient_kernel);
+    const conv all = conv_begin(call);
+    return conv_each_group(&all, group_gradient_kernel);
 }
