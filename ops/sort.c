@@ -1,5 +1,6 @@
 #include "ops/index.h"
 #include "ops/shape.h"
+#include "ops/sort.h"
 #include "tensor/threads.h"
 #include "tensor/typed.h"
 #include <math.h>
@@ -9,7 +10,9 @@
 /*
  * sort, argsort, top_k. Elements become unsigned keys in their order, which are sorted digit by
  * digit (radix sort), least significant first: stable, and no comparison is made. Digits that are
- * the same everywhere are passed over.
+ * the same everywhere are passed over. Of a few thousand items vectors make short work by a network
+ * of comparisons, where the instruction set has one (ops/sort.simd.c); items with indices are all
+ * different, so that it cannot change the order of equal ones.
  *
  * Short lines are shared out among the threads. Of a long one each thread sorts a share of the
  * values, so that no two write to the same place: the highest digit in which keys differ is
@@ -17,6 +20,7 @@
  */
 
 enum {
+    SORT_VERY_FEW = HARD(1, 12),     /* items for which no network is started */
     SORT_FEW = 48,                   /* items that are put in order one by one */
     SORT_NARROW = HARD(64, 1 << 12), /* below so many a digit has 8 bits, else 11 */
     SORT_ALONE = HARD(256, 1 << 16), /* from so many on a line is for all threads */
@@ -39,6 +43,8 @@ typedef struct sort_share {
  * shares are made by the digit at `shift`. */
 typedef struct sorting {
     void *items;
+    const sort_converter *convert;
+    const sort_networks *networks;
     int64_t *counts;
     size_t counted; /* counts that a share has */
     int n_shares;   /* one: no other thread helps */
@@ -48,25 +54,8 @@ typedef struct sorting {
     sort_share shares[SORT_SHARES];
 } sorting;
 
-typedef struct sort_item_pair {
-    uint64_t key;
-    int64_t index;
-} sort_item_pair;
 typedef uint32_t sort_item_u32;
 typedef uint64_t sort_item_u64;
-
-/* Lines of n elements, each `stride` behind the one before, are sorted. */
-typedef struct sort_work {
-    int64_t n, stride, k, room;
-    bool descending;
-} sort_work;
-
-/* A line whose elements become items, or are made of them. */
-typedef struct sort_line {
-    const sort_work *work;
-    const void *from;
-    void *to;
-} sort_line;
 
 static int64_t *sort_counts(const sorting *s, int64_t share)
 {
@@ -111,13 +100,15 @@ static bool split_shares(sorting *s)
     return !all_alike;
 }
 
-#define TYPE        u32
-#define SORT_KEY(i) (i)
-#define SORT_BITS   32
+#define TYPE            u32
+#define SORT_KEY(i)     (i)
+#define SORT_BITS       32
+#define SORT_NETWORK(s) (s)->networks->u32
 #include "ops/sort_items.typed.h"
-#define TYPE        u64
-#define SORT_KEY(i) (i)
-#define SORT_BITS   64
+#define TYPE            u64
+#define SORT_KEY(i)     (i)
+#define SORT_BITS       64
+#define SORT_NETWORK(s) (s)->networks->u64
 #include "ops/sort_items.typed.h"
 #define TYPE        pair
 #define SORT_KEY(i) (i).key
@@ -125,29 +116,14 @@ static bool split_shares(sorting *s)
 #include "ops/sort_items.typed.h"
 
 #define TYPE f32
-#define WIDE 0
-#define SIGN 0x80000000u
-#include "ops/sort_keys.typed.h"
 #include "ops/sort.typed.h"
 #define TYPE i32
-#define WIDE 0
-#define SIGN 0x80000000u
-#include "ops/sort_keys.typed.h"
 #include "ops/sort.typed.h"
 #define TYPE u8
-#define WIDE 0
-#define SIGN 0u
-#include "ops/sort_keys.typed.h"
 #include "ops/sort.typed.h"
 #define TYPE f64
-#define WIDE 1
-#define SIGN 0x8000000000000000u
-#include "ops/sort_keys.typed.h"
 #include "ops/sort.typed.h"
 #define TYPE i64
-#define WIDE 1
-#define SIGN 0x8000000000000000u
-#include "ops/sort_keys.typed.h"
 #include "ops/sort.typed.h"
 
 #define BY_DTYPE(dtype, function, ...)                                                             \
@@ -183,10 +159,14 @@ static bool run_lines(sort_lines *all, int64_t items)
     const size_t item = wide ? sizeof(sort_item_pair) : sizeof(uint64_t);
     const int threads = threads_count();
     const int workers = all->lines < threads ? (int)all->lines : threads;
+    static const sort_converter *const converters[ISA_COUNT] = ISA_TABLE(sort_converters);
+    static const sort_networks *const networks[ISA_COUNT] = ISA_TABLE(sort_networks_table);
     all->rooms = memory_zalloc((size_t)workers * sizeof *all->rooms);
     bool ok = all->rooms;
     for (int i = 0; ok && i < workers; i++) {
         sorting *s = &all->rooms[i];
+        s->convert = &converters[isa_level][all->call->inputs[0]->dtype];
+        s->networks = networks[isa_level];
         s->n_shares = all->lines >= threads ? 1 : threads < SORT_SHARES ? threads : SORT_SHARES;
         s->counted = items < SORT_NARROW ? SORT_NARROW_DIGITS << SORT_NARROW_BITS
                                          : SORT_WIDE_DIGITS << SORT_WIDE_BITS;

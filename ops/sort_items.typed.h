@@ -40,11 +40,16 @@ static void TYPED(move_items)(const ITEM *from, ITEM *to, int64_t n, int shift, 
 }
 
 /* Sorts by the bits from `shift` on, in one thread; where the items are then, `items` or `room`. */
-static ITEM *TYPED(sort_alone)(int64_t *counts, ITEM *items, ITEM *room, int64_t n, int shift)
+static ITEM *TYPED(sort_alone)(const sorting *s, int64_t *counts, ITEM *items, ITEM *room,
+                               int64_t n, int shift)
 {
+    (void)s;
     const bool narrow = n < SORT_NARROW;
     const int bits = narrow ? SORT_NARROW_BITS : SORT_WIDE_BITS;
     const int digits = narrow ? SORT_NARROW_DIGITS : SORT_WIDE_DIGITS;
+#if defined(SORT_NETWORK)
+    if (n > SORT_VERY_FEW && SORT_NETWORK(s) && SORT_NETWORK(s)(items, n)) return items;
+#endif
     if (n <= SORT_FEW) {
         TYPED(sort_few)(items, n);
         return items;
@@ -108,7 +113,7 @@ static void TYPED(split_sort)(int64_t first, int64_t last, int worker, void *use
     for (int64_t p = first; p < last; p++) {
         const sort_share share = s->shares[p];
         ITEM *items = (ITEM *)s->to + share.begin, *room = (ITEM *)s->from + share.begin;
-        const ITEM *done = TYPED(sort_alone)(sort_counts(s, p), items, room, share.n, s->lowest);
+        const ITEM *done = TYPED(sort_alone)(s, sort_counts(s, p), items, room, share.n, s->lowest);
         if (done != items) memcpy(items, done, (size_t)share.n * sizeof *items);
     }
 }
@@ -117,7 +122,7 @@ static void TYPED(split_sort)(int64_t first, int64_t last, int worker, void *use
 static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, int shift)
 {
     if (n < SORT_ALONE || s->n_shares == 1)
-        return TYPED(sort_alone)(s->counts, items, room, n, shift);
+        return TYPED(sort_alone)(s, s->counts, items, room, n, shift);
     s->n = n;
     s->from = items;
     s->to = room;
@@ -135,4 +140,5 @@ static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, i
 #undef ITEM
 #undef SORT_KEY
 #undef SORT_BITS
+#undef SORT_NETWORK
 #undef TYPE

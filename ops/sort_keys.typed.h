@@ -1,5 +1,23 @@
-/* What ops/sort.typed.h needs for an element of 4 bytes or fewer (WIDE 0) or 8 bytes (WIDE 1). */
-#if WIDE
+/*
+ * Keys of elements, for one type: unsigned numbers in the elements' order, NaN after all. A KEY_ITEM
+ * is a key alone, a PAIR_ITEM a key with an index: one number where an element has 4 bytes or
+ * fewer. What needs these includes this with TYPE set, and undefines it.
+ */
+#undef KEY
+#undef KEY_ITEM
+#undef KEY_SORT
+#undef KEY_SIGN
+#undef PAIR_ITEM
+#undef PAIR_SORT
+#undef PAIR_MAKE
+#undef PAIR_INDEX
+#undef PAIR_KEY
+#undef PAIR_SHIFT
+
+#define KEY_WIDE     TYPED(key_wide)
+#define key_wide_f64 1
+#define key_wide_i64 1
+#if KEY_WIDE
 #define KEY       uint64_t
 #define KEY_ITEM  uint64_t
 #define KEY_SORT  sort_items_u64
@@ -24,4 +42,41 @@
 #define PAIR_KEY(item)        (uint32_t)((item) >> 32)
 #define PAIR_SHIFT            32
 #endif
-#undef WIDE
+#if FLOATING || SIGNED
+#define KEY_SIGN ((KEY)1 << (8 * sizeof(KEY) - 1))
+#else
+#define KEY_SIGN ((KEY)0)
+#endif
+
+#if FLOATING
+#define NAN_KEY (~(KEY)0)
+static inline KEY TYPED(key_of)(NUMBER x, bool descending)
+{
+    KEY bits;
+    if (x != x) return NAN_KEY;
+    x += 0; /* -0 and 0 are equal */
+    memcpy(&bits, &x, sizeof bits);
+    bits = bits & KEY_SIGN ? ~bits : bits | KEY_SIGN;
+    return descending ? ~bits : bits;
+}
+static inline NUMBER TYPED(of_key)(KEY key, bool descending)
+{
+    NUMBER x;
+    if (key == NAN_KEY) return NAN;
+    key = descending ? ~key : key;
+    key = key & KEY_SIGN ? key ^ KEY_SIGN : ~key;
+    memcpy(&x, &key, sizeof x);
+    return x;
+}
+#undef NAN_KEY
+#else
+static inline KEY TYPED(key_of)(NUMBER x, bool descending)
+{
+    const KEY key = (KEY)x ^ KEY_SIGN;
+    return descending ? ~key : key;
+}
+static inline NUMBER TYPED(of_key)(KEY key, bool descending)
+{
+    return (NUMBER)((descending ? ~key : key) ^ KEY_SIGN);
+}
+#endif

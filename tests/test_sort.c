@@ -141,7 +141,8 @@ static void orders(void **state)
 {
     (void)state;
     static const ed_dtype dtypes[] = {ED_FLOAT32, ED_FLOAT64, ED_INT32, ED_INT64, ED_UINT8};
-    static const int64_t lengths[] = {1, 2, 48, 49, 255, 1000, 4095, 4096, 70001};
+    static const int64_t lengths[] = {1,   2,   3,   12,   13,   16,   17,   48,   49,   112,
+                                      129, 255, 300, 1000, 2048, 2049, 4096, 4097, 70001};
     const int threads = ed_num_threads();
     for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
         for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)

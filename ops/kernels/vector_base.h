@@ -289,8 +289,8 @@ VECTOR_INLINE _Bool vall_i32(vi32 mask)
 #endif
 }
 
-/* The lanes of a table of VECTOR_TABLE floats at an index, of which the lowest bits count; only sets
- * whose registers hold such a table have it. */
+/* The lanes of a table of VECTOR_TABLE floats at an index, of which the lowest bits count; only
+ * sets whose registers hold such a table have it. */
 #if defined(VECTOR_AVX512)
 #define VECTOR_TABLE 32
 VECTOR_INLINE vf32 vlookup_f32(const float *table, vi32 index)

@@ -1,0 +1,47 @@
+/* What ops/sort.c and its loops for each instruction set, ops/sort.simd.c, share. */
+#ifndef EDDY_OPS_SORT_H
+#define EDDY_OPS_SORT_H
+
+#include "ops/kernels/isa.h"
+#include "tensor/core.h"
+#include "tensor/typed.h"
+#include <stdbool.h>
+
+/* A key that does not fit into one number with its index. */
+typedef struct sort_item_pair {
+    uint64_t key;
+    int64_t index;
+} sort_item_pair;
+
+/* Lines of n elements, each `stride` behind the one before, are sorted. */
+typedef struct sort_work {
+    int64_t n, stride, k, room;
+    bool descending;
+} sort_work;
+
+/* A line whose elements become items, or are made of them. */
+typedef struct sort_line {
+    const sort_work *work;
+    const void *from;
+    void *to;
+} sort_line;
+
+/* Of one dtype: a line's elements first..last-1 become keys, or keys with indices, and back; `user`
+ * is a sort_line. */
+typedef struct sort_converter {
+    void (*make_keys)(int64_t first, int64_t last, int worker, void *user);
+    void (*read_keys)(int64_t first, int64_t last, int worker, void *user);
+    void (*make_pairs)(int64_t first, int64_t last, int worker, void *user);
+    void (*read_pairs)(int64_t first, int64_t last, int worker, void *user);
+} sort_converter;
+ISA_DECLARE_TABLE(sort_converter, sort_converters, [ED_DTYPE_COUNT]);
+
+/* Sort n numbers, unless they are too many: then they return false. NULL where the set's vectors
+ * are no help. */
+typedef struct sort_networks {
+    bool (*u32)(uint32_t *items, int64_t n);
+    bool (*u64)(uint64_t *items, int64_t n);
+} sort_networks;
+ISA_DECLARE_TABLE(sort_networks, sort_networks_table, [1]);
+
+#endif
