@@ -112,8 +112,8 @@ static int64_t collapse(const int64_t *labels, int64_t length, int64_t *to)
 }
 
 /* The longest of the new sequences, whose lengths are stored; -1 with an error. */
-static int64_t collapsed_lengths(const ed_call *call, const int64_t *labels,
-                                 const int64_t *lengths, int32_t *to)
+static int64_t collapsed_lengths(const ed_call *call, const int64_t *labels, const int64_t *lengths,
+                                 int32_t *to)
 {
     const int64_t batch = ed_dim(call->inputs[LABELS], 0), n = ed_dim(call->inputs[LABELS], 1);
     int64_t longest = 0;

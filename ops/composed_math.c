@@ -27,8 +27,8 @@ ED_OP(reciprocal_no_nan) = {
     .operands = {{"x", ED_SET_FLOAT, 'T'}},
     .compose = reciprocal_no_nan_compose,
     .reference = reciprocal_no_nan_reference,
-    .samples =
-        ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0.5, 2, 3, 4)}}, {.inputs = {ED_SAMPLE_IN(-2, -1)}}),
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0.5, 2, 3, 4)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, -1)}}),
 };
 
 ed_tensor *ed_reciprocal_no_nan(ed_tensor *x)
@@ -45,8 +45,7 @@ static bool lbeta_compose(ed_call *call)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "x must have rank >= 1, got %s",
                             text_of_tensor(tensor_read(x)).s);
     ed_tensor *each = ed_reduce_sum(ed_lgamma(x), .axis = ED_AXES(-1));
-    return ed_call_result(call, 0,
-                          ed_sub(each, ed_lgamma(ed_reduce_sum(x, .axis = ED_AXES(-1)))));
+    return ed_call_result(call, 0, ed_sub(each, ed_lgamma(ed_reduce_sum(x, .axis = ED_AXES(-1)))));
 }
 
 static bool lbeta_reference(const ed_call *call)
@@ -70,8 +69,8 @@ ED_OP(lbeta) = {
     .operands = {{"x", ED_SET_FLOAT, 'T'}},
     .compose = lbeta_compose,
     .reference = lbeta_reference,
-    .samples =
-        ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0.5, 3, 2, 3)}}, {.inputs = {ED_SAMPLE_IN(0.5, 3, 2)}}),
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0.5, 3, 2, 3)}},
+                          {.inputs = {ED_SAMPLE_IN(0.5, 3, 2)}}),
 };
 
 ed_tensor *ed_lbeta(ed_tensor *x)
@@ -164,9 +163,9 @@ static bool is_strictly_increasing_reference(const ed_call *call)
         .compose = symbol##_compose,                                                               \
         .no_gradient = "an order does not change gradually",                                       \
         .reference = symbol##_reference,                                                           \
-        .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 2)}},                             \
-                              {.inputs = {ED_SORTED_IN(-2, 2, 7)}},                                \
-                              {.inputs = {ED_SAMPLE_IN(1, 1, 3)}}, {.inputs = {ED_SAMPLE_IN(0, 1)}}), \
+        .samples = ED_SAMPLES(                                                                     \
+            {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 2)}}, {.inputs = {ED_SORTED_IN(-2, 2, 7)}},         \
+            {.inputs = {ED_SAMPLE_IN(1, 1, 3)}}, {.inputs = {ED_SAMPLE_IN(0, 1)}}),                \
     };                                                                                             \
     ed_tensor *ed_##symbol(ed_tensor *x)                                                           \
     {                                                                                              \

@@ -85,6 +85,20 @@ ED_OPTIONS(ed_crop_and_resize_options, ED_CROP_AND_RESIZE_OPTIONS);
 ed_tensor *ed_crop_and_resize_with(ed_tensor *image, ed_tensor *boxes, ed_tensor *box_indices,
                                    ed_ints crop_size, const ed_crop_and_resize_options *options);
 
+/*
+ * A window of size [height, width] of each image x [batch, height, width, channels], zeros outside
+ * the image. offsets [batch, 2] say where it is, rows first: normalized, in heights and widths of
+ * the image, else in pixels. Normalized and centered, its center, from -1 to 1 for those of the
+ * image; centered alone, its first pixel, counted from the center of the image; else that from the
+ * image's corner. Places are truncated to whole pixels; no gradient by them.
+ */
+#define ED_EXTRACT_GLIMPSE_OPTIONS(FIELD, T)                                                       \
+    FIELD(T, BOOL, centered, true, ED_ANY, "offsets count from the image's center")                \
+    FIELD(T, BOOL, normalized, true, ED_ANY, "offsets are shares of the image's size")
+ED_OPTIONS(ed_extract_glimpse_options, ED_EXTRACT_GLIMPSE_OPTIONS);
+ed_tensor *ed_extract_glimpse_with(ed_tensor *x, ed_tensor *offsets, ed_ints size,
+                                   const ed_extract_glimpse_options *options);
+
 /* ---- Colors (ops/image_color.c): the last axis has the channels ------------------------------ */
 
 /*

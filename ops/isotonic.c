@@ -25,7 +25,7 @@ static bool isotonic_infer(ed_call *call)
 /* Whether the mean of a is below that of b. */
 static bool is_below(segment a, segment b)
 {
-    return a.sum * (double)b.count < b.sum * (double)a.count;
+    return a.sum / (double)a.count < b.sum / (double)b.count;
 }
 
 /* One line of n elements; room for as many segments. */
@@ -81,33 +81,49 @@ static bool isotonic_gradient(const ed_gradient_call *g)
     const int64_t size = ed_size(dy), n = ed_dim(dy, -1);
     if (!size) return (g->dx[0] = ed_zeros_like(dy)) != NULL;
     ed_tensor *first = ed_range(0, (double)size, .delta = (double)n, .dtype = ED_INT64);
-    ed_tensor *ids = ed_add(ed_reshape(ed_cast(segments, ED_INT64), ED_INTS(-1, n)),
-                            ed_expand_dims(first, -1));
+    ed_tensor *ids =
+        ed_add(ed_reshape(ed_cast(segments, ED_INT64), ED_INTS(-1, n)), ed_expand_dims(first, -1));
     ids = ed_reshape(ids, ED_INTS(size));
     ed_tensor *means = ed_unsorted_segment_mean(ed_reshape(dy, ED_INTS(size)), ids, size);
     g->dx[0] = ed_reshape(ed_gather(means, ids), g->shapes[0]);
     return g->dx[0];
 }
 
-/* y[i] = the least, over j <= i, of the largest mean of x[j .. k], k >= i. */
+/* Where the wrong order begins, both segments become one, until there is none. */
+static void plain_line(int64_t n, const double *x, double *y, double *numbers)
+{
+    for (int64_t i = 0; i < n; i++) y[i] = x[i], numbers[i] = (double)i;
+    for (int64_t i = 0; i + 1 < n;) {
+        if (numbers[i] == numbers[i + 1] || !(y[i] < y[i + 1])) {
+            i++;
+            continue;
+        }
+        int64_t first = i, last = i + 1;
+        while (first > 0 && numbers[first - 1] == numbers[i]) first--;
+        while (last + 1 < n && numbers[last + 1] == numbers[i + 1]) last++;
+        double sum = 0;
+        for (int64_t k = first; k <= last; k++) sum += x[k];
+        for (int64_t k = first; k <= last; k++) {
+            y[k] = sum / (double)(last - first + 1);
+            numbers[k] = (double)first;
+        }
+        i = first > 0 ? first - 1 : 0;
+    }
+    double number = 0, before = n > 0 ? numbers[0] : 0;
+    for (int64_t i = 0; i < n; i++) {
+        number += numbers[i] != before;
+        before = numbers[i];
+        numbers[i] = number;
+    }
+}
+
 static bool isotonic_reference(const ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
     const int64_t n = x->shape[x->rank - 1];
-    for (int64_t e = 0; e < x->size; e++) {
-        const double *line = (const double *)x->data + e / n * n;
-        double *y = (double *)call->outputs[0]->data, *numbers = (double *)call->outputs[1]->data;
-        for (int64_t j = 0; j <= e % n; j++) {
-            double sum = 0, most = -__builtin_inf();
-            for (int64_t k = j; k < n; k++) {
-                sum += line[k];
-                const double mean = sum / (double)(k - j + 1);
-                if (k >= e % n && mean > most) most = mean;
-            }
-            if (j == 0 || most < y[e]) y[e] = most;
-        }
-        numbers[e] = e % n == 0 ? 0 : numbers[e - 1] + (y[e] < y[e - 1] - 1e-9);
-    }
+    double *y = (double *)call->outputs[0]->data, *numbers = (double *)call->outputs[1]->data;
+    for (int64_t at = 0; at < x->size; at += n)
+        plain_line(n, (const double *)x->data + at, y + at, numbers + at);
     return true;
 }
 
@@ -145,8 +161,8 @@ static bool isotonic_regression_compose(ed_call *call)
     int axis;
     if (!ops_axis(call, o->axis, ed_rank(x), &axis)) return false;
     ed_tensor *turned = with_last(o->decreasing ? x : ed_neg(x), axis);
-    ed_tensor *y = ops_call_into(&ed_op_isotonic, &turned, 1, NULL,
-                                 (ed_tensor * *const[]){&segments});
+    ed_tensor *y =
+        ops_call_into(&ed_op_isotonic, &turned, 1, NULL, (ed_tensor * *const[]){&segments});
     y = with_last(y, axis);
     return ed_call_result(call, 0, o->decreasing ? y : ed_neg(y)) &&
            ed_call_result(call, 1, with_last(segments, axis));
@@ -172,11 +188,10 @@ ED_OP(isotonic_regression) = {
     ED_OP_ATTRS(ED_ISOTONIC_REGRESSION_OPTIONS, ed_isotonic_regression_options),
     .compose = isotonic_regression_compose,
     .reference = isotonic_regression_reference,
-    .samples =
-        ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 3, 5)}},
-                   {.inputs = {ED_DISTINCT_IN(-2, 2, 6)},
-                    .attrs = ED_ATTRS(ED_ISOTONIC_REGRESSION_OPTIONS,
-                                      ed_isotonic_regression_options, .decreasing = false)}),
+    .samples = ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 3, 5)}},
+                          {.inputs = {ED_DISTINCT_IN(-2, 2, 6)},
+                           .attrs = ED_ATTRS(ED_ISOTONIC_REGRESSION_OPTIONS,
+                                             ed_isotonic_regression_options, .decreasing = false)}),
 };
 
 ed_tensor *ed_isotonic_regression_with(ed_tensor *x, ed_tensor **segments,

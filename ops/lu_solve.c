@@ -11,8 +11,7 @@ static bool check_factors(const ed_call *call)
 {
     const ed_ints lu = ed_shape(call->inputs[0]), p = ed_shape(call->inputs[1]);
     if (!matrix_check_square(call, 0)) return false;
-    if (p.count == lu.count - 1 &&
-        !memcmp(p.values, lu.values, (size_t)p.count * sizeof *p.values))
+    if (p.count == lu.count - 1 && !memcmp(p.values, lu.values, (size_t)p.count * sizeof *p.values))
         return true;
     return ed_call_fail(call, ED_INVALID_ARGUMENT,
                         "lu must be [..., n, n] and p [..., n], got %s and %s",

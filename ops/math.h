@@ -283,5 +283,9 @@ ed_tensor *ed_bitcast(ed_tensor *x, ed_dtype dtype);
  */
 ed_tensor *ed_cast(ed_tensor *x, ed_dtype dtype);
 
+/* The same with the nearest number there is for what is out of range, of integers too; of floats
+ * the largest finite one, for infinity too, with the gradient 0 there. */
+ed_tensor *ed_saturate_cast(ed_tensor *x, ed_dtype dtype);
+
 #pragma GCC visibility pop
 #endif

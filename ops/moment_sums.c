@@ -14,7 +14,7 @@ static bool sufficient_statistics_compose(ed_call *call)
     if (!ops_axes(call, o->axis, ed_rank(x), &mask)) return false;
     int64_t count = 1;
     for (int d = 0; d < ed_rank(x); d++) count *= mask >> d & 1 ? ed_dim(x, d) : 1;
-    ed_tensor *moved = call->n_inputs > 1 ? ed_sub(x, call->inputs[1]) : x;
+    ed_tensor *moved = ed_sub(x, call->inputs[1]);
     return ed_call_result(call, 0, ed_scalar((double)count, .dtype = ed_dtype_of(x))) &&
            ed_call_result(call, 1,
                           ed_reduce_sum(moved, .axis = o->axis, .keepdims = o->keepdims)) &&
@@ -26,8 +26,9 @@ static bool sufficient_statistics_compose(ed_call *call)
 static bool sufficient_statistics_reference(const ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
-    const int64_t n = call->outputs[1]->size, count = x->size / n;
-    const double shift = call->n_inputs > 1 ? *(const double *)call->inputs[1]->data : 0;
+    const ed_reduce_options *options = call->attrs;
+    const int64_t n = call->outputs[1]->size, count = options->axis.values ? x->shape[0] : x->size;
+    const double shift = *(const double *)call->inputs[1]->data;
     *(double *)call->outputs[0]->data = (double)count;
     for (int64_t o = 0; o < n; o++) {
         double sum = 0, squares = 0;
@@ -44,12 +45,12 @@ static bool sufficient_statistics_reference(const ed_call *call)
 ED_OP(sufficient_statistics) = {
     .name = "sufficient_statistics",
     .doc = "number, sum and sum of squares of x - shift over the axes",
-    .operands = {{"x", ED_SET_FLOAT, 'T'}, {"shift", ED_SET_FLOAT, 'T', .optional = true}},
+    .operands = {{"x", ED_SET_FLOAT, 'T'}, {"shift", ED_SET_FLOAT, 'T'}},
     .results = ED_RESULTS({.name = "counts"}, {.name = "mean_ss"}, {.name = "variance_ss"}),
     ED_OP_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options),
     .compose = sufficient_statistics_compose,
     .reference = sufficient_statistics_reference,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(-1, 1)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(-1, 1)},
                            .attrs = KEEPING(0)}),
 };
@@ -57,26 +58,26 @@ ED_OP(sufficient_statistics) = {
 ed_tensor *ed_sufficient_statistics_with(ed_tensor *x, ed_tensor *shift, ed_tensor **mean_ss,
                                          ed_tensor **variance_ss, const ed_reduce_options *options)
 {
-    return ops_call_into(&ed_op_sufficient_statistics, (ed_tensor *const[]){x, shift},
-                         shift ? 2 : 1, options, (ed_tensor * *const[]){mean_ss, variance_ss});
+    if (!shift && x) shift = ed_scalar(0.0, .dtype = ed_dtype_of(x));
+    return ops_call_into(&ed_op_sufficient_statistics, (ed_tensor *const[]){x, shift}, 2, options,
+                         (ed_tensor * *const[]){mean_ss, variance_ss});
 }
 
 /* ---- normalize_moments ----------------------------------------------------------------------- */
 
 static bool normalize_moments_compose(ed_call *call)
 {
-    ed_tensor *divisor = ed_reciprocal(call->inputs[0]);
-    ed_tensor *mean = ed_mul(call->inputs[1], divisor);
-    ed_tensor *variance = ed_sub(ed_mul(call->inputs[2], divisor), ed_square(mean));
-    if (call->n_inputs > 3) mean = ed_add(mean, call->inputs[3]);
-    return ed_call_result(call, 0, mean) && ed_call_result(call, 1, variance);
+    ed_tensor *counts = call->inputs[0], *mean = ed_div(call->inputs[1], counts);
+    ed_tensor *variance = ed_sub(ed_div(call->inputs[2], counts), ed_square(mean));
+    return ed_call_result(call, 0, ed_add(mean, call->inputs[3])) &&
+           ed_call_result(call, 1, variance);
 }
 
 /* The sums of samples have one shape. */
 static bool normalize_moments_reference(const ed_call *call)
 {
     const double count = *(const double *)call->inputs[0]->data;
-    const double shift = call->n_inputs > 3 ? *(const double *)call->inputs[3]->data : 0;
+    const double shift = *(const double *)call->inputs[3]->data;
     for (int64_t i = 0; i < call->outputs[0]->size; i++) {
         const double mean = ((const double *)call->inputs[1]->data)[i] / count;
         ((double *)call->outputs[0]->data)[i] = mean + shift;
@@ -92,20 +93,21 @@ ED_OP(normalize_moments) = {
     .operands = {{"counts", ED_SET_FLOAT, 'T'},
                  {"mean_ss", ED_SET_FLOAT, 'T'},
                  {"variance_ss", ED_SET_FLOAT, 'T'},
-                 {"shift", ED_SET_FLOAT, 'T', .optional = true}},
+                 {"shift", ED_SET_FLOAT, 'T'}},
     .results = ED_RESULTS({.name = "mean"}, {.name = "variance"}),
     .compose = normalize_moments_compose,
     .reference = normalize_moments_reference,
-    .samples = ED_SAMPLES(
-        {.inputs = {ED_SAMPLE_IN(2, 4), ED_SAMPLE_IN(-2, 2, 3), ED_SAMPLE_IN(5, 9, 3)}},
-        {.inputs = {ED_SAMPLE_IN(2, 4), ED_SAMPLE_IN(-2, 2, 2, 3), ED_SAMPLE_IN(5, 9, 2, 3),
-                    ED_SAMPLE_IN(-1, 1)}}),
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(2, 4), ED_SAMPLE_IN(-2, 2, 3),
+                                      ED_SAMPLE_IN(5, 9, 3), ED_SAMPLE_IN(-1, 1)}},
+                          {.inputs = {ED_SAMPLE_IN(2, 4), ED_SAMPLE_IN(-2, 2, 2, 3),
+                                      ED_SAMPLE_IN(5, 9, 2, 3), ED_SAMPLE_IN(-1, 1)}}),
 };
 
 ed_tensor *ed_normalize_moments(ed_tensor *counts, ed_tensor *mean_ss, ed_tensor *variance_ss,
                                 ed_tensor *shift, ed_tensor **variance)
 {
+    if (!shift && counts) shift = ed_scalar(0.0, .dtype = ed_dtype_of(counts));
     return ops_call_into(&ed_op_normalize_moments,
-                         (ed_tensor *const[]){counts, mean_ss, variance_ss, shift}, shift ? 4 : 3,
-                         NULL, (ed_tensor * *const[]){variance});
+                         (ed_tensor *const[]){counts, mean_ss, variance_ss, shift}, 4, NULL,
+                         (ed_tensor * *const[]){variance});
 }

@@ -58,8 +58,9 @@ static bool root_of_block(const schur_form *f, int64_t b)
     }
     double *above = element(f, i, i + 1), *below = element(f, i + 1, i);
     const double real = *first, size = hypot(real, sqrt(fabs(*above)) * sqrt(fabs(*below)));
-    const double root = real > 0 ? sqrt((size + real) / 2)
-                                 : sqrt(fabs(*above)) * sqrt(fabs(*below)) / sqrt(2 * (size - real));
+    const double root = real > 0
+                            ? sqrt((size + real) / 2)
+                            : sqrt(fabs(*above)) * sqrt(fabs(*below)) / sqrt(2 * (size - real));
     *first = *element(f, i + 1, i + 1) = root;
     *above /= 2 * root;
     *below /= 2 * root;
@@ -117,7 +118,8 @@ static int64_t root_of_form(schur_form *f)
 static int64_t sqrtm_one(const ed_call *call, int64_t m)
 {
     const ed_tensor *a = call->inputs[0], *y = call->outputs[0];
-    const int64_t n = matrix_rows(a), wrong = matrix_check_norm(a->dtype, matrix_at(a, m), n * n, n);
+    const int64_t n = matrix_rows(a),
+                  wrong = matrix_check_norm(a->dtype, matrix_at(a, m), n * n, n);
     if (wrong != MATRIX_DONE) return wrong;
     double *t = memory_alloc((size_t)(3 * n * n) * sizeof *t), *v = t + n * n, *vt = v + n * n;
     schur_form f = {.n = n, .t = t, .begin = memory_alloc((size_t)(n + 1) * sizeof *f.begin)};
@@ -206,8 +208,8 @@ ED_OP(sqrtm) = {
     .kernel = sqrtm_kernel,
     .gradient = sqrtm_gradient,
     .reference = sqrtm_reference,
-    .samples =
-        ED_SAMPLES({.inputs = {ED_MATRICES_IN(3, 3)}}, {.inputs = {ED_MATRICES_IN(3, 2, 2)}}),
+    .samples = ED_SAMPLES({.inputs = {ED_MATRICES_IN(3, 3)}},
+                          {.inputs = {ED_MATRICES_IN(3, 2, 2)}}),
 };
 
 ed_tensor *ed_sqrtm(ed_tensor *a)
@@ -219,11 +221,13 @@ ed_tensor *ed_sqrtm(ed_tensor *a)
 
 /* Gauss and Legendre's quadrature with 7 points on 0 .. 1, the points and the weights: exact to
  * float64 for matrices up to this norm. */
-static const double quadrature[][2] = {
-    {0.025446043828620737737, 0.064742483084434846635}, {0.12923440720030278007, 0.13985269574463833395},
-    {0.29707742431130141655, 0.19091502525255947248},   {0.5, 0.20897959183673469388},
-    {0.70292257568869858345, 0.19091502525255947248},   {0.87076559279969721993, 0.13985269574463833395},
-    {0.97455395617137926226, 0.064742483084434846635}};
+static const double quadrature[][2] = {{0.025446043828620737737, 0.064742483084434846635},
+                                       {0.12923440720030278007, 0.13985269574463833395},
+                                       {0.29707742431130141655, 0.19091502525255947248},
+                                       {0.5, 0.20897959183673469388},
+                                       {0.70292257568869858345, 0.19091502525255947248},
+                                       {0.87076559279969721993, 0.13985269574463833395},
+                                       {0.97455395617137926226, 0.064742483084434846635}};
 static const double quadrature_norm = 0.25;
 
 /* Roots of the smallest and the largest numbers are that near to 1 long before this factor. */
@@ -299,8 +303,8 @@ ED_OP(logm) = {
     .operands = {{"a", ED_SET_FLOAT, 'T', .early = true}},
     .compose = logm_compose,
     .reference = logm_reference,
-    .samples =
-        ED_SAMPLES({.inputs = {ED_MATRICES_IN(3, 3)}}, {.inputs = {ED_MATRICES_IN(3, 2, 2)}}),
+    .samples = ED_SAMPLES({.inputs = {ED_MATRICES_IN(3, 3)}},
+                          {.inputs = {ED_MATRICES_IN(3, 2, 2)}}),
 };
 
 ed_tensor *ed_logm(ed_tensor *a)

@@ -76,9 +76,9 @@ ED_OP(tensor_diag_part) = {
     .operands = {{"x", ED_SET_ALL, 'T'}},
     .compose = tensor_diag_part_compose,
     .reference = tensor_diag_part_reference,
-    .samples =
-        ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 2, 3)}},
-                   {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 3)}}, {.inputs = {ED_SAMPLE_IN(-2, 2)}}),
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 2, 3)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 3)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2)}}),
 };
 
 ed_tensor *ed_tensor_diag_part(ed_tensor *x)
