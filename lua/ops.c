@@ -164,13 +164,24 @@ static int row_of_numbers(const arguments *a, int at)
     return n;
 }
 
+/* An operand may be absent only with all after it. */
+static void refuse_argument(const arguments *a)
+{
+    const ed_op *op = a->op;
+    if (a->n_inputs < promotion_operands(op) && handle_at(a->L, a->at, HANDLE_TENSOR))
+        ed_fail(ED_INVALID_ARGUMENT,
+                "%s: argument %d, a tensor, follows operand %s, which is left out; zeros, or what "
+                "else changes nothing, can stand there",
+                op->name, a->at, op->operands[a->n_inputs].name);
+    else
+        ed_fail(ED_INVALID_ARGUMENT, "%s: there is nothing that argument %d, %s, could be",
+                op->name, a->at, convert_kind(a->L, a->at).s);
+}
+
 static bool take_by_place(arguments *a)
 {
     int type = lua_type(a->L, a->at), i = next_attr(a, 0, type);
-    if (i < 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: there is nothing that argument %d, %s, could be",
-                       a->op->name, a->at, convert_kind(a->L, a->at).s),
-               false;
+    if (i < 0) return refuse_argument(a), false;
     const ed_field *field = &a->op->attrs[i];
     a->given |= 1u << i;
     if (!suits(field->type, LUA_TTABLE) || type != LUA_TNUMBER || next_attr(a, i + 1, type) >= 0)

@@ -224,3 +224,11 @@ do
     check.near(ed.linear(x, w), ed.matmul(x, w), 0)
     check.near(x:linear(w), ed.matmul(x, w), 0)
 end
+
+-- An operand that is left out can have no other behind it.
+local inputs, kernel, recurrent = ed.ones {1, 2, 3}, ed.ones {3, 2}, ed.ones {2, 2}
+raises("simple_rnn: argument 5, a tensor, follows operand bias, which is left out",
+       ed.simple_rnn, inputs, kernel, recurrent, nil, ed.ones {1, 2})
+raises("simple_rnn: argument 6, a tensor, follows operand initial_h, which is left out",
+       ed.simple_rnn, inputs, kernel, recurrent, ed.zeros {2}, nil, ed.tensor {{true, false}})
+raises("softmax: there is nothing that argument 2, a tensor, could be", ed.softmax, inputs, kernel)
