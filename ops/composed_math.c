@@ -36,7 +36,7 @@ ed_tensor *ed_reciprocal_no_nan(ed_tensor *x)
     return CALL_OP(reciprocal_no_nan, NULL, x);
 }
 
-/* ---- lbeta: y = sum of ln gamma(x) - ln gamma(sum of x), along the last axis ------------------ */
+/* ---- lbeta: y = sum of ln gamma(x) - ln gamma(sum of x), along the last axis ----------------- */
 
 static bool lbeta_compose(ed_call *call)
 {
@@ -113,7 +113,7 @@ ed_tensor *ed_zero_fraction(ed_tensor *x)
     return CALL_OP(zero_fraction, NULL, x);
 }
 
-/* ---- is_non_decreasing, is_strictly_increasing ------------------------------------------------ */
+/* ---- is_non_decreasing, is_strictly_increasing ----------------------------------------------- */
 
 /* Whether compare(x[i], x[i + 1]) holds for all neighbours in row-major order. */
 static bool compare_neighbours(ed_call *call, ed_tensor *(*compare)(ed_tensor *, ed_tensor *))

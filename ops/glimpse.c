@@ -1,4 +1,4 @@
-/* extract_glimpse: windows of one size at a place of each image; a composition of pad and gather. */
+/* extract_glimpse: a window at a place of each image; a composition of pad and gather. */
 #include "ops/execute.h"
 #include "ops/ops.h"
 #include <math.h>
@@ -75,42 +75,43 @@ static bool extract_glimpse_reference(const ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
     for (int64_t i = 0; i < y->size; i++) {
-        const int64_t c = i % y->shape[3], p = i / y->shape[3], image = p / y->shape[2] / y->shape[1];
+        const int64_t c = i % y->shape[3], p = i / y->shape[3],
+                      image = p / y->shape[2] / y->shape[1];
         const double row = plain_begin(call, image, 0) + (double)(p / y->shape[2] % y->shape[1]),
                      column = plain_begin(call, image, 1) + (double)(p % y->shape[2]);
-        const bool inside = row >= 0 && row < (double)x->shape[1] && column >= 0 &&
-                            column < (double)x->shape[2];
-        const int64_t at = inside ? (image * x->shape[1] + (int64_t)row) * x->shape[2] + (int64_t)column : 0;
+        const bool inside =
+            row >= 0 && row < (double)x->shape[1] && column >= 0 && column < (double)x->shape[2];
+        const int64_t at =
+            inside ? (image * x->shape[1] + (int64_t)row) * x->shape[2] + (int64_t)column : 0;
         ((double *)y->data)[i] = inside ? ((const double *)x->data)[at * x->shape[3] + c] : 0;
     }
     return true;
 }
 
-#define GLIMPSE(...) ED_ATTRS(GLIMPSE_ATTRS, glimpse_attrs, .size = ED_SAMPLE_INTS(2, 3), __VA_ARGS__)
+#define GLIMPSE(...)                                                                               \
+    ED_ATTRS(GLIMPSE_ATTRS, glimpse_attrs, .size = ED_SAMPLE_INTS(2, 3), __VA_ARGS__)
 
 ED_OP(extract_glimpse) = {
     .name = "extract_glimpse",
     .doc = "windows at a place of each image, zeros outside",
-    .operands = {{"x", ED_SET_FLOAT, 'T'},
-                 {"offsets", ED_SET_FLOAT, 'O'}},
+    .operands = {{"x", ED_SET_FLOAT, 'T'}, {"offsets", ED_SET_FLOAT, 'O'}},
     ED_OP_ATTRS(GLIMPSE_ATTRS, glimpse_attrs),
     .compose = extract_glimpse_compose,
     .reference = extract_glimpse_reference,
-    .samples = ED_SAMPLES(
-        {.inputs = {ED_SAMPLE_IN(-1, 1, 2, 5, 4, 2), ED_SAMPLE_IN(-1, 1, 2, 2)},
-         .attrs = GLIMPSE(.centered = true)},
-        {.inputs = {ED_SAMPLE_IN(-1, 1, 3, 3, 4, 1), ED_SAMPLE_IN(-3, 3, 3, 2)},
-         .attrs = GLIMPSE(.normalized = false)},
-        {.inputs = {ED_SAMPLE_IN(-1, 1, 2, 4, 4, 1), ED_SAMPLE_IN(0, 1, 2, 2)},
-         .attrs = GLIMPSE(.centered = false)}),
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-1, 1, 2, 5, 4, 2), ED_SAMPLE_IN(-1, 1, 2, 2)},
+                           .attrs = GLIMPSE(.centered = true)},
+                          {.inputs = {ED_SAMPLE_IN(-1, 1, 3, 3, 4, 1), ED_SAMPLE_IN(-3, 3, 3, 2)},
+                           .attrs = GLIMPSE(.normalized = false)},
+                          {.inputs = {ED_SAMPLE_IN(-1, 1, 2, 4, 4, 1), ED_SAMPLE_IN(0, 1, 2, 2)},
+                           .attrs = GLIMPSE(.centered = false)}),
 };
 
 ed_tensor *ed_extract_glimpse_with(ed_tensor *x, ed_tensor *offsets, ed_ints size,
                                    const ed_extract_glimpse_options *options)
 {
     options = OPTIONS_OR_DEFAULTS(ED_EXTRACT_GLIMPSE_OPTIONS, options);
-    return CALL_OP(extract_glimpse,
-                   ED_OPTIONS_FROM(ED_EXTRACT_GLIMPSE_OPTIONS, options, glimpse_attrs,
-                                   .size = size),
-                   x, offsets);
+    return CALL_OP(
+        extract_glimpse,
+        ED_OPTIONS_FROM(ED_EXTRACT_GLIMPSE_OPTIONS, options, glimpse_attrs, .size = size), x,
+        offsets);
 }

@@ -1,7 +1,8 @@
 /*
  * isotonic_regression: the y nearest to x whose elements along an axis do not increase, or do not
- * decrease. Neighbours that are in the wrong order share their mean, a segment (Best and Chakravarti,
- * Active set algorithms for isotonic regression, 1990). So dx is the mean of dy in each segment.
+ * decrease. Neighbours that are in the wrong order share their mean, a segment (Best and
+ * Chakravarti, Active set algorithms for isotonic regression, 1990). So dx is the mean of dy in
+ * each segment.
  */
 #include "ops/batch.h"
 #include "ops/execute.h"

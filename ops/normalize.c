@@ -1,7 +1,11 @@
-/* l2_normalize: y = x / max(norm of x, sqrt(epsilon)); normalize: y = x / norm of x. Compositions. */
+/*
+ * l2_normalize: y = x / max(norm of x, sqrt(epsilon)); normalize: y = x / norm of x.
+ * Compositions.
+ */
 #include "ops/execute.h"
 #include "ops/ops.h"
 #include <math.h>
+#include <string.h>
 
 static bool l2_normalize_compose(ed_call *call)
 {
@@ -62,6 +66,7 @@ static bool normalize_reference(const ed_call *call)
     const ed_tensor *x = call->inputs[0];
     const double *from = (const double *)x->data;
     const int64_t n = o->axis.values ? x->shape[x->rank - 1] : x->size;
+    memset(call->outputs[1]->data, 0, (size_t)call->outputs[1]->size * sizeof(double));
     for (int64_t i = 0; i < x->size; i++) {
         double sum = 0;
         for (int64_t k = i / n * n; k < (i / n + 1) * n; k++)

@@ -12,11 +12,16 @@ ED_OPTIONS(saturate_attrs, SATURATE_ATTRS);
 static const struct {
     double least, most;
 } ranges[ED_DTYPE_COUNT] = {
-    [ED_FLOAT32] = {-FLT_MAX, FLT_MAX},   [ED_FLOAT16] = {-65504, 65504},
-    [ED_BFLOAT16] = {-0x1.fep127, 0x1.fep127}, [ED_INT8] = {INT8_MIN, INT8_MAX},
-    [ED_INT16] = {INT16_MIN, INT16_MAX},  [ED_INT32] = {INT32_MIN, INT32_MAX},
-    [ED_UINT8] = {0, UINT8_MAX},          [ED_UINT16] = {0, UINT16_MAX},
-    [ED_UINT32] = {0, UINT32_MAX},        [ED_UINT64] = {0, INFINITY},
+    [ED_FLOAT32] = {-FLT_MAX, FLT_MAX},
+    [ED_FLOAT16] = {-65504, 65504},
+    [ED_BFLOAT16] = {-0x1.fep127, 0x1.fep127},
+    [ED_INT8] = {INT8_MIN, INT8_MAX},
+    [ED_INT16] = {INT16_MIN, INT16_MAX},
+    [ED_INT32] = {INT32_MIN, INT32_MAX},
+    [ED_UINT8] = {0, UINT8_MAX},
+    [ED_UINT16] = {0, UINT16_MAX},
+    [ED_UINT32] = {0, UINT32_MAX},
+    [ED_UINT64] = {0, INFINITY},
 };
 
 static bool has_range(ed_dtype dtype)
@@ -53,7 +58,8 @@ static bool saturate_cast_compose(ed_call *call)
                             text_of_tensor(tensor_read(x)).s);
     const ed_dtype from = ed_dtype_of(x);
     const bool floats = ed_dtype_is_float(from) && ed_dtype_is_float(dtype);
-    if (from == dtype || from == ED_BOOL || dtype == ED_BOOL) return ed_call_result(call, 0, ed_cast(x, dtype));
+    if (from == dtype || from == ED_BOOL || dtype == ED_BOOL)
+        return ed_call_result(call, 0, ed_cast(x, dtype));
     if (floats && (dtype == ED_FLOAT64 || (dtype == ED_FLOAT32 && from != ED_FLOAT64)))
         return ed_call_result(call, 0, ed_cast(x, dtype));
     if (floats) x = clip_floats(x, dtype);

@@ -19,7 +19,8 @@ static void gives(const ed_tensor *x, ed_ints shape, const double *values, size_
     assert_int_equal(ed_rank(x), shape.count);
     for (int i = 0; i < shape.count; i++) assert_int_equal(ed_dim(x, i), shape.values[i]);
     assert_int_equal(ed_size(x), count);
-    const double *elements = ed_as_doubles(x), epsilon = ed_dtype_of(x) == ED_FLOAT64 ? 4e-14 : 1e-6;
+    const double *elements = ed_as_doubles(x),
+                 epsilon = ed_dtype_of(x) == ED_FLOAT64 ? 4e-14 : 1e-6;
     for (size_t i = 0; i < count; i++) {
         const bool same = elements[i] == values[i] || (isnan(elements[i]) && isnan(values[i]));
         if (!same && !(fabs(elements[i] - values[i]) <= epsilon * (1 + fabs(values[i]))))
@@ -45,8 +46,8 @@ static void factors(void **state)
     (void)state;
     ED_SCOPE;
     ed_tensor *p, *a = some_matrix(), *lu = ed_lu(a, &p);
-    GIVES(ed_lu_solve(lu, p, DOUBLES(ED_SHAPE(3, 1), 1, 2, 3)), ED_SHAPE(3, 1), -0.13043478260869568,
-          0.7101449275362319, 0.4057971014492754);
+    GIVES(ed_lu_solve(lu, p, DOUBLES(ED_SHAPE(3, 1), 1, 2, 3)), ED_SHAPE(3, 1),
+          -0.13043478260869568, 0.7101449275362319, 0.4057971014492754);
     GIVES(ed_lu_matrix_inverse(lu, p), ED_SHAPE(3, 3), 0.2173913043478261, -0.04347826086956523,
           -0.08695652173913045, -0.07246376811594203, 0.3478260869565218, 0.028985507246376815,
           0.10144927536231885, -0.08695652173913043, 0.15942028985507248);
@@ -180,7 +181,7 @@ static void isotonic(void **state)
     WRONG(ed_isotonic_regression(ed_scalar(1.0), NULL), "axis");
 }
 
-/* ---- Labels, classes, casts, windows ---------------------------------------------------------- */
+/* ---- Labels, classes, casts, windows --------------------------------------------------------- */
 
 static void labels(void **state)
 {
@@ -193,8 +194,8 @@ static void labels(void **state)
     GIVES(ids, ED_SHAPE(4), 3, 4, 0, 0);
     GIVES(weights, ED_SHAPE(4), -FLT_MAX, -FLT_MAX, -FLT_MAX, -FLT_MAX);
     ed_tensor *x = WHOLE(ED_SHAPE(2, 5), 1, 1, 2, 2, 1, 0, 0, 0, 3, 3);
-    GIVES(ed_collapse_repeated(x, WHOLE(ED_SHAPE(2), 5, 4), &lengths), ED_SHAPE(2, 3), 1, 2, 1, 0, 3,
-          0);
+    GIVES(ed_collapse_repeated(x, WHOLE(ED_SHAPE(2), 5, 4), &lengths), ED_SHAPE(2, 3), 1, 2, 1, 0,
+          3, 0);
     GIVES(lengths, ED_SHAPE(2), 3, 2);
     assert_fails(ed_collapse_repeated(x, WHOLE(ED_SHAPE(2), 5, 6), &lengths), ED_OUT_OF_RANGE,
                  "seq_length[1] is 6; it must be 0 to 5");
@@ -239,11 +240,11 @@ static void glimpses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(factors),     cmocka_unit_test(functions_of_matrices),
-        cmocka_unit_test(tridiagonal), cmocka_unit_test(diagonals),
-        cmocka_unit_test(normalized),  cmocka_unit_test(counts),
+        cmocka_unit_test(factors),         cmocka_unit_test(functions_of_matrices),
+        cmocka_unit_test(tridiagonal),     cmocka_unit_test(diagonals),
+        cmocka_unit_test(normalized),      cmocka_unit_test(counts),
         cmocka_unit_test(moments_by_sums), cmocka_unit_test(isotonic),
-        cmocka_unit_test(labels),      cmocka_unit_test(saturated),
+        cmocka_unit_test(labels),          cmocka_unit_test(saturated),
         cmocka_unit_test(glimpses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,6 +61,13 @@ static void all_functions(ed_tensor *x, ed_list *list, ed_sparse_tensor *sparse,
     ONE(ed_lu, x, a);
     ONE(ed_qr_with, x, a, NULL);
     ONE(ed_eigh, x, a);
+    ONE(ed_eigh_tridiagonal_with, x, x, a, NULL);
+    ONE(ed_normalize_with, x, a, NULL);
+    TWO(ed_sufficient_statistics_with, x, x, a, b, NULL);
+    ONE(ed_normalize_moments, x, x, x, x, a);
+    ONE(ed_isotonic_regression_with, x, a, NULL);
+    TWO(ed_compute_accidental_hits, x, x, a, b);
+    ONE(ed_collapse_repeated, x, x, a);
     TWO(ed_svd_with, x, a, b, NULL);
     ONE(ed_scaled_dot_product_attention_with, x, x, x, NULL, a, NULL);
     TWO(ed_lstm_with, x, x, x, NULL, NULL, NULL, NULL, a, b, NULL);

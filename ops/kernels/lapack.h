@@ -1,6 +1,6 @@
 /*
- * Eigenvalues, singular values and Schur forms, by the LAPACK within OpenBLAS, of one matrix. All matrices lie
- * column by column, as Fortran's do. Many threads may call at a time.
+ * Eigenvalues, singular values and Schur forms, by the LAPACK within OpenBLAS, of one matrix. All
+ * matrices lie column by column, as Fortran's do. Many threads may call at a time.
  */
 #ifndef EDDY_OPS_KERNELS_LAPACK_H
 #define EDDY_OPS_KERNELS_LAPACK_H
