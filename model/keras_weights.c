@@ -1,5 +1,6 @@
 #include "io/file.h"
 #include "model/keras_file.h"
+#include "nn/layers/categories.h"
 #include "ops/ops.h"
 #include <stdio.h>
 #include <string.h>
@@ -117,6 +118,14 @@ static const char *value_path(const char *path, int64_t i)
 
 /* ---- Writing and reading layers -------------------------------------------------------------- */
 
+/* Keras' lookups keep their weights of tokens under this name, beside what the configuration says
+ * of them. */
+static bool write_idf_weights(const visitor *v, const char *values, ed_tensor *weights)
+{
+    const char *place = text_give(io_text("%s/idf_weights", values));
+    return place && h5_write(v->out, place, weights);
+}
+
 static bool write_layer(const visitor *v, const ed_layer *layer, const char *path,
                         const ed_list *variables)
 {
@@ -125,7 +134,8 @@ static bool write_layer(const visitor *v, const ed_layer *layer, const char *pat
     for (int64_t i = 0; i < variables->size; i++)
         if (!(place = value_path(path, i)) || !h5_write(v->out, place, variables->items[i]))
             return false;
-    return true;
+    ed_tensor *idf_weights = lookup_idf_weights(layer);
+    return !idf_weights || write_idf_weights(v, value_path(path, -1), idf_weights);
 }
 
 bool keras_write_weights(h5_file *file, ed_layer *model)
@@ -154,10 +164,11 @@ static bool read_layer(const visitor *v, const ed_layer *layer, const char *path
     const char *place = value_path(path, -1);
     const int64_t count = place ? h5_count(v->in, place) : -1;
     if (count < 0) return false;
-    if (count != variables->size)
-        return ed_fail(
-            ED_DATA_LOSS, "%s: the layer %s has %lld values in the file, at %s, expected %lld",
-            v->name, ed_layer_path(layer), (long long)count, place, (long long)variables->size);
+    const int64_t expected = variables->size + (lookup_idf_weights(layer) != NULL);
+    if (count != expected)
+        return ed_fail(ED_DATA_LOSS,
+                       "%s: the layer %s has %lld values in the file, at %s, expected %lld",
+                       v->name, ed_layer_path(layer), (long long)count, place, (long long)expected);
     for (int64_t i = 0; i < variables->size; i++)
         if (!set_value(v, variables->items[i], value_path(path, i))) return false;
     return true;

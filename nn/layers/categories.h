@@ -23,6 +23,10 @@ static inline ed_dtype categories_dtype(const ed_layer *layer)
 bool categories_salt(const ed_layer *layer, ed_ints salt, int64_t *key);
 bool categories_one(const ed_layer *layer, const char *name, ed_ints value);
 
+/* What an integer_lookup multiplies counts by, of all numbers, if its options say it; NULL, without
+ * an error, if they don't, and for other layers. */
+ed_tensor *lookup_idf_weights(const ed_layer *layer);
+
 /* A weight of any size, of rank 1. */
 typedef struct learned_name {
     const char *name; /* the weight's */

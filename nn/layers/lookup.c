@@ -387,6 +387,12 @@ static bool integer_lookup_forward(ed_layer *layer, ed_layer_call *call)
     return ed_layer_return(call, y);
 }
 
+ed_tensor *lookup_idf_weights(const ed_layer *layer)
+{
+    if (layer->class->adapt != integer_lookup_adapt) return NULL;
+    return ((const table *)ed_layer_state((ed_layer *)layer))->parts[IDF_WEIGHTS];
+}
+
 static const double sample_weights[] = {1, 2, 0.5};
 
 LAYER(integer_lookup, INTEGER_LOOKUP, 0, "integers as their numbers in a vocabulary",
