@@ -42,12 +42,13 @@ static void TYPED(fold_positions)(const fold_plan *f, const NUMBER *products, NU
             TYPED(fold_position)(f, products, image, u, first, last);
 }
 
-/* Positions [u, end) of one tap, whose cells are `step` apart. */
+/* Positions [u, end) of one tap, whose cells are `step` apart. What is behind the products can be
+ * read. */
 VECTOR_INLINE void TYPED(fold_tap)(const NUMBER *products, NUMBER *to, int64_t u, int64_t end,
                                    const int64_t step)
 {
     for (int64_t left; (left = end - u) > 0; u += VECTOR_LANES)
-        strided_add(to + u * step, lanes_some(products + u, left, 0), left, step);
+        strided_add(to + u * step, vload(products + u), left, step);
 }
 
 static void TYPED(fold_taps)(const fold_plan *f, const NUMBER *products, NUMBER *image,
@@ -55,20 +56,22 @@ static void TYPED(fold_taps)(const fold_plan *f, const NUMBER *products, NUMBER 
 {
     const window *w = &f->c->w;
     const int64_t step = w->stride[1];
-    for (int64_t i = first; i < last; i++)
-        for (int64_t j = 0; j < w->extent[1] * f->in; j++) {
-            const int64_t v = j / f->in, column = v * w->dilation[1] - w->before[1];
-            const int64_t u = conv_max(conv_ceil(-column, step), 0);
-            const int64_t end = conv_min(conv_ceil(w->image[1] - column, step), w->out[1]);
-            const NUMBER *from = products + (i * w->extent[1] * f->in + j) * f->row;
-            NUMBER *to = image + i * w->dilation[0] * f->line + j % f->in * f->plane + column;
-            if (step == 1)
-                TYPED(fold_tap)(from, to, u, end, 1);
-            else if (step == 2)
-                TYPED(fold_tap)(from, to, u, end, 2);
-            else
-                TYPED(fold_tap)(from, to, u, end, step);
+    for (int64_t v = 0; v < w->extent[1]; v++) {
+        const int64_t column = v * w->dilation[1] - w->before[1];
+        const int64_t u = conv_max(conv_ceil(-column, step), 0);
+        const int64_t end = conv_min(conv_ceil(w->image[1] - column, step), w->out[1]);
+        for (int64_t i = first; i < last; i++) {
+            const NUMBER *from = products + (i * w->extent[1] + v) * f->in * f->row;
+            NUMBER *to = image + i * w->dilation[0] * f->line + column;
+            for (int64_t j = 0; j < f->in; j++, from += f->row, to += f->plane)
+                if (step == 1)
+                    TYPED(fold_tap)(from, to, u, end, 1);
+                else if (step == 2)
+                    TYPED(fold_tap)(from, to, u, end, 2);
+                else
+                    TYPED(fold_tap)(from, to, u, end, step);
         }
+    }
 }
 
 static void TYPED(fold_add)(const fold_plan *f, const void *products, void *image, int64_t oh,

@@ -236,8 +236,7 @@ static void forward_band(const conv *c, int64_t image, int64_t begin, int64_t en
     const window *w = &c->w;
     conv lines;
     if (c->lines) {
-        lines = conv_lines(c, image, begin, end,
-                           (char *)(lists + 2 * w->extent[0] * w->extent[1]));
+        lines = conv_lines(c, image, begin, end, (char *)(lists + 2 * w->extent[0] * w->extent[1]));
         c = &lines, w = &lines.w;
     }
     plane p = {.c = c,

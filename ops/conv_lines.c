@@ -66,8 +66,7 @@ static void copy_cells(const conv *c, const char *from, int64_t cells, char *to)
         memcpy(to, from, (size_t)(cells * cell));
         return;
     }
-    for (int64_t i = (c->in - 1) / lanes * lanes; i >= 0; i -= lanes)
-        ISA_CALL(gemm_pack_lines)
+    for (int64_t i = (c->in - 1) / lanes * lanes; i >= 0; i -= lanes) ISA_CALL(gemm_pack_lines)
     (c->wide, conv_min(lanes, c->in - i), cells, from + i * x->channel, x->channel, x->cell,
      to + i * c->size, cell);
 }
