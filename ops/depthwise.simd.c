@@ -4,16 +4,19 @@
  * added pairwise. Rows and pieces depend on the shapes alone. With stride 1 and a multiplier of 1
  * the gradient of the input is the convolution of dy with the kernel turned over.
  */
+#include "ops/conv_gemm.h"
 #include "ops/depthwise.h"
 #include "ops/kernels/isa.h"
 #include "tensor/threads.h"
 #include <string.h>
 
 enum {
-    DEPTHWISE_SOME = 8,    /* outputs at a time, and ... */
-    DEPTHWISE_TAPS = 9,    /* ... taps of the kernel's gradient: their sums are registers ... */
-    DEPTHWISE_CELLS = 16,  /* ... while so many outputs pass, whose cells stay in the cache */
-    DEPTHWISE_PIECES = 64, /* of dy's rows, each with sums of its own, at most */
+    DEPTHWISE_SOME = 8,       /* outputs at a time, and ... */
+    DEPTHWISE_TAPS = 9,       /* ... taps of the kernel's gradient: their sums are registers ... */
+    DEPTHWISE_SENDERS = 32,   /* taps that a cell of the input's gradient gets from at a time */
+    DEPTHWISE_MULTIPLIER = 8, /* multipliers whose sums for the input's gradient are registers */
+    DEPTHWISE_CELLS = 16,     /* ... while so many outputs pass, whose cells stay in the cache */
+    DEPTHWISE_PIECES = 64,    /* of dy's rows, each with sums of its own, at most */
     DEPTHWISE_STREAM = 16 * 1024 * 1024, /* bytes of a result that goes past the caches */
 };
 
@@ -22,8 +25,8 @@ typedef struct depthwise_taps {
     int64_t row, h0, h1, v0, v1;
 } depthwise_taps;
 
-/* A tap of the kernel's gradient: where the first output finds its cell, and the kernel's number;
- * in elements. */
+/* A tap of a gradient: where the first output finds its cell, or where the output is; and the
+ * kernel's number; in elements. */
 typedef struct depthwise_tap {
     int64_t x, k;
 } depthwise_tap;
@@ -38,7 +41,7 @@ typedef struct depthwise_loops {
 
 #ifdef ISA
 
-#include "ops/kernels/lanes.h"
+#include "ops/kernels/strided.h"
 
 /* The number in the image of the cell that tap (h, v) of output ow reads. */
 VECTOR_INLINE int64_t depthwise_at(const window *w, const depthwise_taps *t, int64_t h, int64_t v,

@@ -1,7 +1,8 @@
 /*
  * The loops of depthwise convolution for one float type: rows of an image. With a multiplier of 1
  * the channels of some adjoining outputs are worked on in registers, a vector at a time, so that
- * memory is read and written in its order; with others plain loops do it.
+ * memory is read and written in its order; with others plain loops do it, but for the gradient of
+ * the input, whose cells are sums of registers for small multipliers, too.
  */
 
 /* A vector of sums with the bias, if there is one, and the activation. */
@@ -116,33 +117,106 @@ static void TYPED(depthwise_row)(const depthwise_call *d, const void *image, int
     if (d->stream) vstream_end();
 }
 
-/* Row h of the gradient of one image: what the rows of dy send it whose windows have it. */
+/* A multiplier of 1, or a large one: what the windows' taps send to a row of dx, tap by tap. */
+static void TYPED(depthwise_plain_input)(const depthwise_call *d, const NUMBER *dy, const NUMBER *k,
+                                         int64_t h, int64_t oh, NUMBER *dx)
+{
+    const window *w = &d->w;
+    const int64_t c = w->channels, m = d->multiplier;
+    for (int64_t ow = 0; ow < w->out[1]; ow++) {
+        int64_t v, end;
+        window_taps(w, 1, ow, &v, &end);
+        const NUMBER *restrict from = dy + (oh * w->out[1] + ow) * c * m;
+        for (; v < end; v++) {
+            const int64_t column = ow * w->stride[1] - w->before[1] + v * w->dilation[1];
+            const NUMBER *restrict by = k + (h * w->extent[1] + v) * c * m;
+            NUMBER *restrict sum = dx + column * c;
+            if (m == 1)
+                for (int64_t i = 0; i < c; i++) sum[i] += from[i] * by[i];
+            else
+                for (int64_t i = 0; i < c; i++)
+                    for (int64_t j = 0; j < m; j++) sum[i] += from[i * m + j] * by[i * m + j];
+        }
+    }
+}
+
+/* Begins a cell of dx with what n taps send it, or adds that to it: a channel's outputs, m, are
+ * summed last. */
+VECTOR_INLINE void TYPED(depthwise_send)(const depthwise_call *d, const NUMBER *dy, const NUMBER *k,
+                                         NUMBER *dx, const depthwise_tap *taps, int n, bool add,
+                                         const int64_t m)
+{
+    const int64_t c = d->w.channels;
+    NUMBER parts[DEPTHWISE_MULTIPLIER * VECTOR_LANES];
+    for (int64_t i = 0, left; (left = c - i) > 0; i += VECTOR_LANES) {
+        VECTOR sum;
+        for (int64_t q = 0; q < m; q++) {
+            const int64_t at = i * m + q * VECTOR_LANES, rest = c * m - at;
+            sum = (VECTOR){0};
+            for (int t = 0; t < n; t++)
+                sum = vfma(lanes_some(dy + taps[t].x + at, rest, 0),
+                           lanes_some(k + taps[t].k + at, rest, 0), sum);
+            vstore(parts + q * VECTOR_LANES, sum);
+        }
+        sum = strided_read(parts, VECTOR_LANES, m);
+        for (int64_t j = 1; j < m; j++) sum += strided_read(parts + j, VECTOR_LANES, m);
+        if (add) sum += lanes_some(dx + i, left, 0);
+        lanes_put(dx + i, sum, left);
+    }
+}
+
+/* The cell of dx at positions t and u of the axes, see conv_gemm.h. */
+static void TYPED(depthwise_cell)(const depthwise_call *d, const NUMBER *dy, const NUMBER *k,
+                                  NUMBER *dx, const conv_axis *h, int64_t t, const conv_axis *v,
+                                  int64_t u)
+{
+    const window *w = &d->w;
+    const int64_t outputs = w->channels * d->multiplier;
+    depthwise_tap taps[DEPTHWISE_SENDERS];
+    bool add = false;
+    int n = 0;
+    for (int64_t i = 0; i < h->taps; i++) {
+        const int64_t oh = h->base + i * h->base_step + t;
+        const int64_t row = (h->index + i * h->index_step) * w->extent[1] + v->index;
+        for (int64_t j = 0; j < v->taps && oh >= 0 && oh < h->limit; j++) {
+            const int64_t ow = v->base + j * v->base_step + u;
+            if (ow < 0 || ow >= v->limit) continue;
+            if (n == DEPTHWISE_SENDERS) {
+                TYPED(depthwise_send)(d, dy, k, dx, taps, n, add, d->multiplier);
+                add = true, n = 0;
+            }
+            taps[n++] = (depthwise_tap){(oh * w->out[1] + ow) * outputs,
+                                        (row + j * v->index_step) * outputs};
+        }
+    }
+    if (d->multiplier == 2)
+        TYPED(depthwise_send)(d, dy, k, dx, taps, n, add, 2);
+    else
+        TYPED(depthwise_send)(d, dy, k, dx, taps, n, add, d->multiplier);
+}
+
+/* Row `row` of the gradient of one image: what the rows of dy send it whose windows have it. */
 static void TYPED(depthwise_input_row)(const depthwise_call *d, const void *image, int64_t row,
                                        void *to)
 {
     const window *w = &d->w;
-    const int64_t c = w->channels, m = d->multiplier;
+    const int64_t c = w->channels, t = row / w->stride[0], step = w->stride[1];
+    const conv_axis h = conv_axis_backward(w, 0, row % w->stride[0]);
     const NUMBER *dy = image, *k = (const NUMBER *)d->kernel->data;
     NUMBER *dx = to;
-    memset(dx, 0, (size_t)(w->image[1] * c) * sizeof *dx);
-    for (int64_t h = 0; h < w->extent[0]; h++) {
-        const int64_t at = row + w->before[0] - h * w->dilation[0], oh = at / w->stride[0];
-        if (at < 0 || at % w->stride[0] || oh >= w->out[0]) continue;
-        for (int64_t ow = 0; ow < w->out[1]; ow++) {
-            int64_t v, end;
-            window_taps(w, 1, ow, &v, &end);
-            const NUMBER *restrict from = dy + (oh * w->out[1] + ow) * c * m;
-            for (; v < end; v++) {
-                const int64_t column = ow * w->stride[1] - w->before[1] + v * w->dilation[1];
-                const NUMBER *restrict by = k + (h * w->extent[1] + v) * c * m;
-                NUMBER *restrict sum = dx + column * c;
-                if (m == 1)
-                    for (int64_t i = 0; i < c; i++) sum[i] += from[i] * by[i];
-                else
-                    for (int64_t i = 0; i < c; i++)
-                        for (int64_t j = 0; j < m; j++) sum[i] += from[i * m + j] * by[i * m + j];
-            }
+    if (d->multiplier == 1 || d->multiplier > DEPTHWISE_MULTIPLIER) {
+        memset(dx, 0, (size_t)(w->image[1] * c) * sizeof *dx);
+        for (int64_t i = 0; i < h.taps; i++) {
+            const int64_t oh = h.base + i * h.base_step + t;
+            if (oh >= 0 && oh < h.limit)
+                TYPED(depthwise_plain_input)(d, dy, k, h.index + i * h.index_step, oh, dx);
         }
+        return;
+    }
+    for (int64_t phase = 0; phase < conv_min(step, w->image[1]); phase++) {
+        const conv_axis v = conv_axis_backward(w, 1, phase);
+        for (int64_t u = 0; u < v.positions; u++)
+            TYPED(depthwise_cell)(d, dy, k, dx + (phase + u * step) * c, &h, t, &v, u);
     }
 }
 
