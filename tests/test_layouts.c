@@ -194,6 +194,12 @@ static void channels_first_is_channels_last(void **state)
     compare_layouts(&(image_op){"conv2d of 3 channels", strided_conv, {7, 7, 3, 16}},
                     ED_SHAPE(2, 64, 60, 3));
     compare_layouts(&(image_op){"batch_norm", normalized, {1, 1, 1, 6}}, ED_SHAPE(4, 432, 413, 6));
+    compare_layouts(&(image_op){"conv2d of 6 channels", same_conv, {5, 5, 6, 16}},
+                    ED_SHAPE(17, 14, 14, 6));
+    compare_layouts(&(image_op){"conv2d of large groups", grouped_conv, {3, 3, 20, 24}},
+                    ED_SHAPE(2, 19, 23, 40));
+    compare_layouts(&(image_op){"max_pool2d past the caches", largest, {1, 1, 1, 1}},
+                    ED_SHAPE(4, 131, 257, 32));
     compare_layouts(&(image_op){"avg_pool2d past the caches", halved, {1, 1, 1, 1}},
                     ED_SHAPE(4, 131, 257, 32));
     ed_set_num_threads(threads);
@@ -256,6 +262,10 @@ static void depthwise_is_a_group_each(void **state)
         {2, 17, 33, 5, 3, 3, 2, {2, 2}, {1, 1}, "SAME"},
         {1, 21, 38, 17, 3, 2, 1, {3, 2}, {1, 1}, "VALID"},
         {1, 11, 40, 2, 1, 1, 3, {4, 4}, {1, 1}, "VALID"},
+        {2, 9, 12, 35, 3, 3, 2, {1, 1}, {1, 1}, "SAME"},
+        {1, 13, 12, 19, 7, 7, 3, {1, 1}, {1, 1}, "SAME"},
+        {2, 12, 9, 17, 5, 3, 8, {2, 3}, {1, 2}, "VALID"},
+        {1, 9, 8, 5, 3, 3, 9, {2, 1}, {1, 1}, "SAME"},
         {2, 19, 23, 4, 3, 3, 1, {1, 1}, {7, 9}, "SAME"},
         {1, 90, 900, 1, 3, 3, 1, {1, 1}, {1, 1}, "SAME"},
         {1, 40, 37, 2, 35, 3, 1, {1, 1}, {1, 1}, "SAME"},
@@ -286,7 +296,7 @@ static void depthwise_is_a_group_each(void **state)
 }
 
 /* What is not there is left out, not multiplied: no NaN comes of an infinite number and it. */
-static void depthwise_leaves_out(void **state)
+static void what_is_outside_is_left_out(void **state)
 {
     (void)state;
     ED_SCOPE;
@@ -294,12 +304,18 @@ static void depthwise_leaves_out(void **state)
     ed_tensor *corner = ed_pad(ed_full(ED_SHAPE(1, 1, 3, 1), INFINITY), .after = ED_INTS(2, 2));
     ed_tensor *kernel = ed_where(ed_is_finite(corner), ed_ones(ED_SHAPE(3, 3, 3, 1)), corner);
     for (int stride = 1; stride <= 2; stride++) {
-        const image_op op = {"depthwise", each_channel, {0}};
+        const image_op op = {"depthwise", each_channel, {0}},
+                       grouped = {"grouped", each_group, {0}};
         const depthwise_case c = {
             .strides = {stride, stride}, .dilations = {1, 1}, .padding = "SAME"};
         at_work = &c;
         const outcome last = run(&op, x, kernel, "NHWC");
         const outcome first = run(&op, to_first(x), kernel, "NCHW");
+        const outcome groups = run(&grouped, x, kernel, "NHWC");
+        assert_same_tensor(ed_is_nan(groups.y), ed_is_nan(last.y));
+        assert_same_tensor(ed_is_finite(groups.y), ed_is_finite(last.y));
+        assert_same_tensor(ed_is_finite(groups.dx), ed_is_finite(last.dx));
+        assert_same_tensor(ed_is_finite(groups.dkernel), ed_is_finite(last.dkernel));
         assert_same_tensor(ed_is_nan(last.y), ed_is_nan(to_last(first.y)));
         assert_same_tensor(ed_is_finite(last.y), ed_is_finite(to_last(first.y)));
         assert_same_tensor(ed_is_finite(last.dx), ed_is_finite(to_last(first.dx)));
@@ -422,7 +438,7 @@ int main(void)
         cmocka_unit_test_teardown(channels_first_is_channels_last, check_end),
         cmocka_unit_test_teardown(bias_of_nothing, check_end),
         cmocka_unit_test_teardown(depthwise_is_a_group_each, check_end),
-        cmocka_unit_test_teardown(depthwise_leaves_out, check_end),
+        cmocka_unit_test_teardown(what_is_outside_is_left_out, check_end),
         cmocka_unit_test_teardown(views_are_copied, check_end),
         cmocka_unit_test_teardown(large_views_are_copied, check_end),
     };
