@@ -248,8 +248,10 @@ bool ops_axis(const ed_call *call, int64_t axis, int rank, int *out)
 {
     *out = tensor_axis(axis, rank);
     if (*out >= 0) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %lld is out of bounds for rank %d, %s",
-                        text_nth(axis), rank, text_of_tensor(call->inputs[0]).s);
+    const bool same = rank == call->inputs[0]->rank;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %lld is out of bounds for %srank %d%s %s",
+                        text_nth(axis), same ? "" : "a result of ", rank, same ? "," : ", of",
+                        text_of_tensor(call->inputs[0]).s);
 }
 
 bool ops_axes(const ed_call *call, ed_ints axes, int rank, unsigned *mask)

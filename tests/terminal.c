@@ -119,8 +119,7 @@ static void set_environment(const char *const *names)
     for (; names && *names; names += 2) setenv(names[0], names[1], 1);
 }
 
-static void start_sized(const char *const *words, const char *const *variables,
-                        struct winsize size)
+static void start_sized(const char *const *words, const char *const *variables, struct winsize size)
 {
     memset(&terminal, 0, sizeof terminal);
     terminal.child = forkpty(&terminal.fd, NULL, NULL, &size);

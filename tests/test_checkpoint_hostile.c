@@ -675,6 +675,11 @@ static void paths(void **state)
     assert_null(ed_checkpoint_read(c, ""));
     assert_true(ed_failed());
     ed_clear_error();
+    assert_null(ed_checkpoint_write(c, ""));
+    failed_with(ED_INVALID_ARGUMENT, "prefix must end in a file name, got ''");
+    assert_null(ed_checkpoint_save(c, ""));
+    failed_with(ED_INVALID_ARGUMENT, "prefix must end in a file name, got ''");
+    assert_int_equal(ed_checkpoint_save_counter(c), 0);
     assert_int_equal(mkdir(in_folder("is-folder.index"), 0700), 0);
     assert_null(ed_checkpoint_read(c, in_folder("is-folder")));
     failed_with(ed_error_kind(), "is-folder");

@@ -303,6 +303,21 @@ static void known_results(void **state)
     m = ed_metric_mean_loss(ed_loss_mean_absolute_error());
     ed_metric_compare(m, FLOATS(0, 1), ed_reshape(FLOATS(1, 3), ED_SHAPE(2, 1)));
     result_is(m, 1.5);
+    ed_tensor *votes = ed_reshape(FLOATS(1, 2, 4, 3, 6, 5), ED_SHAPE(3, 2));
+    for (int rank = 1; rank <= 2; rank++) { /* labels [n] and [n, 1] */
+        const int64_t shape[] = {3, 1};
+        ed_tensor *labels = ed_reshape(FLOATS(1, 1, 0), ((ed_ints){shape, rank}));
+        ed_tensor *classes = ed_cast(labels, ED_INT32);
+        m = ed_metric_sparse_categorical_accuracy();
+        ed_metric_compare(m, classes, votes);
+        result_is(m, 2. / 3);
+        m = ed_metric_sparse_top_k_categorical_accuracy(.k = 2);
+        ed_metric_compare(m, classes, votes);
+        result_is(m, 1);
+        m = ed_metric_accuracy();
+        ed_metric_compare(m, labels, ed_reshape(FLOATS(1, 0, 0), ED_SHAPE(3, 1)));
+        result_is(m, 2. / 3);
+    }
     m = ed_metric_f1_score();
     assert_true(isnan(ed_metric_result(m)) && strstr(ed_error(), "before the first update"));
     ed_clear_error();

@@ -215,6 +215,7 @@ static void call_optim(call *now)
     FAILS(ed_schedule_at, isnan((ed_schedule_at)(NULL, 1)));
     RETURNS(ed_variable_constraint, !(ed_variable_constraint)(NULL));
     FAILS(ed_optimizer_learning_rate, (ed_optimizer_learning_rate)(NULL) == 0);
+    FAILS(ed_optimizer_loss_scale, (ed_optimizer_loss_scale)(NULL) == 0);
 }
 
 /* nn/, model/ */

@@ -46,23 +46,29 @@ static void test_calls(void **state)
     assert_string_equal(ed_error(), "");
 }
 
-/* Of calls within calls, on several lines, each has its own. */
+/* Of calls within calls, on several lines, each has its own; clang has the outermost one's last line
+ * for all of them. */
 static void test_nested(void **state)
 {
     (void)state;
     ED_SCOPE;
     ed_tensor *a = ed_ones(ED_SHAPE(2)), *b = ed_ones(ED_SHAPE(3));
+#ifdef __clang__
+    const bool clang = true;
+#else
+    const bool clang = false;
+#endif
     /* clang-format off */
     int line = __LINE__;
     assert_null(ed_add(a,
                        ed_exp(ed_mul(b,
                                      a))));
-    check_place(line + 2);
+    check_place(line + (clang ? 3 : 2));
     line = __LINE__;
     assert_null(ed_add(ed_exp(ed_mul(b, 2)),
                        ed_exp(a)));
     /* clang-format on */
-    check_place(line + 1);
+    check_place(line + (clang ? 2 : 1));
 }
 
 static int inner_line;

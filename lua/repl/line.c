@@ -75,7 +75,8 @@ static bool fits_screen(void)
 {
     enum { MOST_CELLS = 1 << 22 };
     struct winsize size;
-    return ioctl(STDIN_FILENO, TIOCGWINSZ, &size) || (int64_t)size.ws_row * size.ws_col <= MOST_CELLS;
+    return ioctl(STDIN_FILENO, TIOCGWINSZ, &size) ||
+           (int64_t)size.ws_row * size.ws_col <= MOST_CELLS;
 }
 
 static void answer_signals(void)

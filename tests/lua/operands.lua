@@ -48,10 +48,12 @@ raises("element [2] is 2, expected a table of 1 elements", ed.tensor, {{1}, 2})
 raises("element [2] has 2 elements, expected 1", ed.tensor, {{1}, {2, 3}})
 raises("element [2][1] must be a number or boolean, got a table", ed.tensor, {{1}, {{2}}})
 
--- Whole numbers meet floats as floats.
+-- Whole numbers meet floats as floats, float32 ones: int64 beyond 2^24 is cast to float64 by hand.
 local i, f, d = ed.tensor {1, 2, 4}, ed.tensor {0.5, 1, 2}, ed.tensor({1, 2, 4}, "float64")
 is(i / 2, "float32", {0.5, 1, 2})
 is(i ^ 2, "float32", {1, 4, 16})
+is(ed.tensor({16777217}, "int64") / 1, "float32", {16777216})
+is(ed.tensor({16777217}, "int64"):cast "float64" / 1, "float64", {16777217})
 is(i + 1.5, "float32", {2.5, 3.5, 5.5})
 is(1.5 - i, "float32", {0.5, -0.5, -2.5})
 is(i * 2, "int32", {2, 4, 8})
