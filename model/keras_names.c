@@ -129,8 +129,8 @@ static void put_snake(const char *class_name, char *name)
     *name = 0;
 }
 
-/* The kind whose name is that of the class in small letters, as nearly all are, found without a look
- * at the others; NULL if there is none. */
+/* The kind whose name is that of the class in small letters, as nearly all are, found without a
+ * look at the others; NULL if there is none. */
 static const ed_kind *kind_of_letters(const char *family, const char *class_name)
 {
     char name[KERAS_NAME];

@@ -15,7 +15,7 @@ static uint64_t hash_of(const char *name)
 }
 
 /* The slot of the name, an empty one if it has none; the table is not full. */
-static name_slot *find_slot(name_slot *slots, int capacity, const char *name, uint64_t hash)
+static name_slot *slot_for(name_slot *slots, int capacity, const char *name, uint64_t hash)
 {
     for (uint64_t at = hash;; at++) {
         name_slot *slot = slots + (at & ((uint64_t)capacity - 1));
@@ -26,7 +26,7 @@ static name_slot *find_slot(name_slot *slots, int capacity, const char *name, ui
 int *name_map_find(const name_map *map, const char *name)
 {
     if (!map->count) return NULL;
-    name_slot *slot = find_slot(map->slots, map->capacity, name, hash_of(name));
+    name_slot *slot = slot_for(map->slots, map->capacity, name, hash_of(name));
     return slot->name ? &slot->number : NULL;
 }
 
@@ -37,7 +37,7 @@ static bool grow_map(name_map *map)
     if (!slots) return false;
     for (int i = 0; i < map->capacity; i++) {
         const name_slot *old = map->slots + i;
-        if (old->name) *find_slot(slots, more, old->name, old->hash) = *old;
+        if (old->name) *slot_for(slots, more, old->name, old->hash) = *old;
     }
     memory_free(map->slots);
     map->slots = slots;
@@ -49,7 +49,7 @@ bool name_map_put(name_map *map, const char *name, int number)
 {
     const uint64_t hash = hash_of(name);
     if (2 * (map->count + 1) > map->capacity && !grow_map(map)) return false;
-    name_slot *slot = find_slot(map->slots, map->capacity, name, hash);
+    name_slot *slot = slot_for(map->slots, map->capacity, name, hash);
     if (slot->name) return true;
     *slot = (name_slot){name, hash, number};
     map->count++;

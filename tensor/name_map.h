@@ -1,6 +1,6 @@
 /*
- * Numbers by names, as of the layers that a file's calls name. The names are the caller's, who keeps
- * them while the map is used.
+ * Numbers by names, as of the layers that a file's calls name. The names are the caller's, who
+ * keeps them while the map is used.
  */
 #ifndef EDDY_TENSOR_NAME_MAP_H
 #define EDDY_TENSOR_NAME_MAP_H

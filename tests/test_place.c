@@ -46,8 +46,8 @@ static void test_calls(void **state)
     assert_string_equal(ed_error(), "");
 }
 
-/* Of calls within calls, on several lines, each has its own; clang has the outermost one's last line
- * for all of them. */
+/* Of calls within calls, on several lines, each has its own; clang has the outermost one's last
+ * line for all of them. */
 static void test_nested(void **state)
 {
     (void)state;
