@@ -6,6 +6,7 @@
 #ifdef EDDY_HDF5
 
 #include <hdf5.h>
+#include <inttypes.h>
 #include <pthread.h>
 
 struct h5_file {
@@ -109,6 +110,16 @@ static hid_t in_memory(void)
     return -1;
 }
 
+/* A name that no other file in memory has: libhdf5 takes files of the same name for one file, so
+ * that a second one would be read from the first. For whoever holds the lock. */
+static const char *own_name(void)
+{
+    static uint64_t made;
+    static char name[40];
+    snprintf(name, sizeof name, "eddy-image-%" PRIu64, ++made);
+    return name;
+}
+
 static uint64_t number_in(const uint8_t *image, uint64_t at)
 {
     uint64_t number;
@@ -152,7 +163,7 @@ h5_file *h5_open(const char *name, const void *image, size_t size)
     const hid_t access = in_memory();
     H5PLset_loading_state(0);
     if (access >= 0 && H5Pset_file_image(access, (void *)(uintptr_t)image, size) >= 0)
-        file->id = H5Fopen("eddy-image", H5F_ACC_RDONLY, access);
+        file->id = H5Fopen(own_name(), H5F_ACC_RDONLY, access);
     H5Pclose(access);
     h5_leave(before);
     file->size = size;
@@ -168,7 +179,7 @@ h5_file *h5_create(const char *name)
     if (!file) return NULL;
     const h5_quiet before = h5_enter();
     const hid_t access = in_memory();
-    if (access >= 0) file->id = H5Fcreate("eddy-image", H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    if (access >= 0) file->id = H5Fcreate(own_name(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
     H5Pclose(access);
     h5_leave(before);
     if (file->id >= 0) return file;

@@ -645,6 +645,33 @@ static void test_memory(void **unused)
     }
 }
 
+/* ---- Several at a time ----------------------------------------------------------------------- */
+
+/* Files that are open at the same time, as threads have them, are different files. */
+static void test_open_together(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    ED_SCOPE;
+    enum { FILES = 3 };
+    h5_file *files[FILES];
+    io_buffer images[FILES] = {{0}};
+    for (int i = 0; i < FILES; i++) assert_non_null(files[i] = h5_create("together"));
+    for (int i = 0; i < FILES; i++) assert_true(h5_write(files[i], "value", ed_scalar(1.f * i)));
+    for (int i = 0; i < FILES; i++) {
+        assert_true(h5_image(files[i], &images[i]));
+        h5_close(files[i]);
+    }
+    for (int i = 0; i < FILES; i++)
+        assert_non_null(files[i] = h5_open("together", images[i].data, images[i].size));
+    for (int i = 0; i < FILES; i++) {
+        assert_true(ed_item(h5_read(files[i], "value")) == i);
+        h5_close(files[i]);
+        io_buffer_free(&images[i]);
+    }
+    assert_fine();
+}
+
 /* ---- Without HDF5 ---------------------------------------------------------------------------- */
 
 static void test_without(void **unused)
@@ -677,6 +704,7 @@ int main(void)
         cmocka_unit_test_teardown(test_damaged, check_end),
         cmocka_unit_test_teardown(test_endless, check_end),
         cmocka_unit_test_teardown(test_memory, check_end),
+        cmocka_unit_test_teardown(test_open_together, check_end),
         cmocka_unit_test_teardown(test_without, check_end),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
