@@ -257,11 +257,24 @@ ed_list *batch_last(const ed_batch_call *call, unsigned operand_bits)
     return result;
 }
 
+/* The description of the attribute of that name; NULL: there is none. */
+static const ed_field *attribute(const ed_op *op, const char *name)
+{
+    const ed_field *field = op->attrs;
+    while (field->name && strcmp(field->name, name) != 0) field++;
+    return field->name ? field : NULL;
+}
+
 void *batch_field(const ed_op *op, void *attrs, const char *name)
 {
-    for (const ed_field *field = op->attrs; field->name; field++)
-        if (!strcmp(field->name, name)) return ED_FIELD_AT(field, attrs);
-    return NULL;
+    const ed_field *field = attribute(op, name);
+    return field ? ED_FIELD_AT(field, attrs) : NULL;
+}
+
+const void *batch_option(const ed_batch_call *call, const char *name)
+{
+    const ed_field *field = attribute(call->op, name);
+    return field ? (const char *)call->attrs + field->offset : NULL;
 }
 
 void *batch_attrs(const ed_batch_call *call, int axis)

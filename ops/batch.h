@@ -32,6 +32,9 @@ void *batch_attrs(const ed_batch_call *call, int axis);
 /* The field of that name of a copy of the attributes; NULL: there is none. */
 void *batch_field(const ed_op *op, void *attrs, const char *name);
 
+/* The field of that name of each call's own attributes; NULL: there is none. */
+const void *batch_option(const ed_batch_call *call, const char *name);
+
 /* Batch functions of ops whose first axis is that of examples, which have nothing to do with one
  * another: of all operands and outputs / of the first operand and the outputs. */
 ed_list *batch_examples(const ed_batch_call *call);

@@ -20,6 +20,8 @@ typedef struct candidate {
 
 typedef struct suppression {
     const double *boxes;
+    const double *overlaps; /* [n, n] in place of boxes; or NULL */
+    int64_t n;
     double iou, score, falling; /* thresholds; -1 / (2 sigma), 0 for none */
     candidate *heap, *chosen;
     int64_t waiting, done;
@@ -67,11 +69,20 @@ static double overlap_of(const double *a, const double *b)
     return areas[0] > 0 && areas[1] > 0 && overlap >= 0 ? overlap : 0;
 }
 
+/* NaN is none. */
+static double given_overlap(double overlap)
+{
+    return overlap >= 0 ? overlap : 0;
+}
+
 /* The candidate's score after the boxes chosen since it was last looked at; false: it goes. */
 static bool falls(const suppression *s, candidate *c)
 {
     for (int64_t i = s->done - 1; i >= c->seen; i--) {
-        const double overlap = overlap_of(s->boxes + 4 * c->box, s->boxes + 4 * s->chosen[i].box);
+        const int64_t other = s->chosen[i].box;
+        const double overlap = s->overlaps
+                                   ? given_overlap(s->overlaps[c->box * s->n + other])
+                                   : overlap_of(s->boxes + 4 * c->box, s->boxes + 4 * other);
         if (!s->falling && overlap > s->iou) return false;
         c->score *= overlap <= s->iou ? exp(s->falling * overlap * overlap) : 0;
         if (!(c->score > s->score)) return false;
@@ -128,17 +139,19 @@ static bool give_chosen(ed_call *call, const suppression *s)
            (call->n_outputs == 1 || ed_call_result(call, 1, scores));
 }
 
-static bool suppress(ed_call *call, const soft_attrs *o)
+/* Of boxes, or with `overlaps` of their overlaps, which are the first operand then. */
+static bool suppress_checked(ed_call *call, const soft_attrs *o, bool overlaps)
 {
-    if (!check_scored(call)) return false;
     const int64_t n = ed_dim(call->inputs[1], 0),
                   most = o->max_output_size < n ? o->max_output_size : n;
-    const double *scores = ed_as_doubles(call->inputs[1]);
-    suppression s = {.boxes = ed_as_doubles(call->inputs[0]),
+    const double *scores = ed_as_doubles(call->inputs[1]), *first = ed_as_doubles(call->inputs[0]);
+    suppression s = {.boxes = first,
+                     .overlaps = overlaps ? first : NULL,
+                     .n = n,
                      .iou = o->iou_threshold,
                      .score = o->score_threshold,
                      .falling = o->soft_nms_sigma > 0 ? -0.5 / o->soft_nms_sigma : 0};
-    if (!scores || !s.boxes) return false;
+    if (!scores || !first) return false;
     s.heap = memory_alloc((size_t)n * sizeof *s.heap);
     s.chosen = s.heap ? memory_alloc((size_t)n * sizeof *s.chosen) : NULL;
     bool ok = s.chosen;
@@ -149,6 +162,11 @@ static bool suppress(ed_call *call, const soft_attrs *o)
     memory_free(s.heap);
     memory_free(s.chosen);
     return ok;
+}
+
+static bool suppress(ed_call *call, const soft_attrs *o)
+{
+    return check_scored(call) && suppress_checked(call, o, false);
 }
 
 static const soft_attrs *hard_as_soft(const hard_attrs *o, soft_attrs *soft)
@@ -169,6 +187,8 @@ static bool non_max_suppression_with_scores_compose(ed_call *call)
     return suppress(call, call->attrs);
 }
 
+extern const ed_op ed_op_non_max_suppression_overlaps;
+
 /* All scores fall each time that a box is chosen. */
 static bool plain_suppress(const ed_call *call, const soft_attrs *o)
 {
@@ -186,7 +206,10 @@ static bool plain_suppress(const ed_call *call, const soft_attrs *o)
         if (call->n_outputs > 1) ((double *)call->outputs[1]->data)[k] = left[best];
         for (int64_t i = 0; i < n; i++) {
             const double *all = (const double *)boxes->data, sigma = o->soft_nms_sigma;
-            const double overlap = i == best ? 1 : overlap_of(all + 4 * i, all + 4 * best);
+            const double overlap = i == best ? 1
+                                   : call->op == &ed_op_non_max_suppression_overlaps
+                                       ? given_overlap(all[i * n + best])
+                                       : overlap_of(all + 4 * i, all + 4 * best);
             if (i == best || (sigma == 0 && overlap > o->iou_threshold))
                 left[i] = NAN;
             else if (!(overlap <= o->iou_threshold))
@@ -264,6 +287,47 @@ ed_tensor *ed_non_max_suppression_with_scores_with(ed_tensor *boxes, ed_tensor *
                          ED_OPTIONS_FROM(ED_SOFT_NMS_OPTIONS, options, soft_attrs,
                                          .max_output_size = max_output_size),
                          (ed_tensor * *const[]){selected_scores});
+}
+
+/* ---- Other forms of it ----------------------------------------------------------------------- */
+
+static bool non_max_suppression_overlaps_compose(ed_call *call)
+{
+    const ed_ints overlaps = ed_shape(call->inputs[0]), scores = ed_shape(call->inputs[1]);
+    soft_attrs soft;
+    if (overlaps.count != 2 || scores.count != 1 || overlaps.values[0] != scores.values[0] ||
+        overlaps.values[1] != scores.values[0])
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "overlaps must be [n, n] and scores [n], got %s and %s",
+                            text_of_ints(overlaps.values, overlaps.count).s,
+                            text_of_ints(scores.values, scores.count).s);
+    return suppress_checked(call, hard_as_soft(call->attrs, &soft), true);
+}
+
+ED_OP(non_max_suppression_overlaps) = {
+    .name = "non_max_suppression_overlaps",
+    .doc = "the indices of boxes that do not overlap a better one, by their overlaps",
+    .operands = {{"overlaps", ED_SET_FLOAT, 'T', .early = true},
+                 {"scores", ED_SET_FLOAT, 'T', .early = true}},
+    ED_OP_ATTRS(HARD_ATTRS, hard_attrs),
+    .compose = non_max_suppression_overlaps_compose,
+    .no_gradient = NO_SLOPE,
+    .reference = non_max_suppression_reference,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 1, 6, 6), ED_DISTINCT_IN(0.1, 0.9, 6)},
+                           .attrs = HARD_CALL(.max_output_size = 4, .iou_threshold = 0.6)},
+                          {.inputs = {ED_SAMPLE_IN(0, 1, 4, 4), ED_DISTINCT_IN(0.1, 0.9, 4)},
+                           .attrs = HARD_CALL(.max_output_size = 9, .score_threshold = 0.4)}),
+};
+
+ed_tensor *ed_non_max_suppression_overlaps_with(ed_tensor *overlaps, ed_tensor *scores,
+                                                int64_t max_output_size,
+                                                const ed_non_max_suppression_options *options)
+{
+    options = OPTIONS_OR_DEFAULTS(ED_NON_MAX_SUPPRESSION_OPTIONS, options);
+    return CALL_OP(non_max_suppression_overlaps,
+                   ED_OPTIONS_FROM(ED_NON_MAX_SUPPRESSION_OPTIONS, options, hard_attrs,
+                                   .max_output_size = max_output_size),
+                   overlaps, scores);
 }
 
 /* ---- draw_bounding_boxes --------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ static ed_list *run_batch(const ed_batch_call *call, const conv_roles *r, batch_
 
 static bool channels_first(const ed_batch_call *call)
 {
-    char *const *format = batch_field(call->op, (void *)call->attrs, "data_format");
+    char *const *format = batch_option(call, "data_format");
     return window_channels_first(*format);
 }
 
@@ -38,7 +38,7 @@ static const batch_place nowhere = {-1, 1}, examples = {0, 1};
 
 ed_list *conv_batch_of(const ed_batch_call *call, const conv_roles *r)
 {
-    const int64_t groups = *(int64_t *)batch_field(call->op, (void *)call->attrs, "groups");
+    const int64_t groups = *(const int64_t *)batch_option(call, "groups");
     const int channel = channels_first(call) ? 1 : 3;
     const bool x = conv_differs(call, r->x), kernel = conv_differs(call, r->kernel),
                y = conv_differs(call, r->y);

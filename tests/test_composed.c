@@ -237,6 +237,17 @@ static void glimpses(void **state)
     WRONG(ed_extract_glimpse(x, x, size), "offsets [batch, 2]");
 }
 
+static void suppressed(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *overlaps = FLOATS(ED_SHAPE(3, 3), 1, 0.6f, 0.1f, 0.6f, 1, 0.2f, 0.1f, 0.2f, 1);
+    ed_tensor *scores = FLOATS(ED_SHAPE(3), 0.9f, 0.8f, 0.7f);
+    GIVES(ed_non_max_suppression_overlaps(overlaps, scores, 3), ED_SHAPE(2), 0, 2);
+    GIVES(ed_non_max_suppression_overlaps(overlaps, scores, 1), ED_SHAPE(1), 0);
+    WRONG(ed_non_max_suppression_overlaps(scores, scores, 3), "overlaps must be [n, n]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,7 +256,7 @@ int main(void)
         cmocka_unit_test(normalized),      cmocka_unit_test(counts),
         cmocka_unit_test(moments_by_sums), cmocka_unit_test(isotonic),
         cmocka_unit_test(labels),          cmocka_unit_test(saturated),
-        cmocka_unit_test(glimpses),
+        cmocka_unit_test(glimpses),        cmocka_unit_test(suppressed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -384,6 +384,35 @@ static void distributions(void **state)
     ed_clear_error();
 }
 
+/* TensorFlow's numbers for the seed [7, 11], of parameters at the ends of their ranges, too. */
+static void more_distributions(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *seed = ed_constant(ED_VALUES(int64_t, 7, 11), ED_SHAPE(2));
+    NEAR(ed_stateless_gamma(ed_constant(ED_VALUES(float, 0.3f, 1, 50), ED_SHAPE(3)), seed,
+                            .shape = ED_SHAPE(3, 3)),
+         0.0273978952f, 1.97757971f, 45.9423714f, 0.295292825f, 0.58235234f, 57.9056816f,
+         1.32687843f, 0.88791889f, 50.9368439f);
+    NEAR(ed_stateless_gamma(ed_constant(ED_VALUES(double, 0.3, 5), ED_SHAPE(2)), seed,
+                            .shape = ED_SHAPE(2, 2)),
+         0.027397890909219739, 6.5946308561862592, 0.29529281533787571, 9.2941439100983239);
+    NUMBERS(ed_stateless_poisson(ed_constant(ED_VALUES(float, 0, 3, 60), ED_SHAPE(3)), seed,
+                                 .shape = ED_SHAPE(4, 3)),
+            0, 5, 53, 0, 5, 62, 0, 4, 66, 0, 0, 60);
+    NUMBERS(ed_stateless_poisson(ed_constant(ED_VALUES(double, 9, 1e5), ED_SHAPE(2)), seed,
+                                 .shape = ED_SHAPE(2, 2), .dtype = ED_INT64),
+            13, 100581, 11, 100393);
+    NUMBERS(ed_stateless_binomial(ed_constant(ED_VALUES(float, 5, 1000, 50), ED_SHAPE(3)),
+                                  ed_constant(ED_VALUES(float, .3f, .4f, .95f), ED_SHAPE(3)), seed,
+                                  .shape = ED_SHAPE(4, 3)),
+            2, 397, 49, 1, 404, 46, 0, 407, 46, 2, 365, 45);
+    NUMBERS(ed_stateless_binomial(ed_constant(ED_VALUES(double, 0, 20, 1e6), ED_SHAPE(3)),
+                                  ed_constant(ED_VALUES(double, .5, 1, .01), ED_SHAPE(3)), seed,
+                                  .shape = ED_SHAPE(2, 3)),
+            0, 20, 9984, 0, 20, 10025);
+}
+
 /* TensorFlow's after tf.random.set_seed(7), and of Generator.from_seed(7). */
 static void drawn_distributions(void **state)
 {
