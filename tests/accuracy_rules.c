@@ -398,8 +398,8 @@ const accuracy_rule accuracy_rules[] = {
     SLOPE(silu_gradient, -80, -2, 4),
 
     /* The second range is where only float64 is not 0. */
-    TWICE(gelu, -15, 8, 2, 2, .unfused = 2.7),
-    TWICE(gelu, -39, -13, 2, 2, .unfused = 2.7),
+    TWICE(gelu, -15, 8, 2, 2, .unfused = 2.3),
+    TWICE(gelu, -39, -13, 2, 2, .unfused = 2.3),
     TWICE(gelu_tanh, -11, 8, 2, 2, .unfused = 2.4),
     TWICE(gelu_tanh, -22, -9, 2, 2, .unfused = 2.4),
     SLOPE(gelu_gradient, -14, -2, 4.5),
