@@ -130,6 +130,7 @@ static void call_tensor(call *now)
     RETURNS(ed_strides, !(ed_strides)(NULL).values);
     RETURNS(ed_is_contiguous, !(ed_is_contiguous)(NULL));
     FAILS(ed_item, isnan((ed_item)(NULL)));
+    FAILS(ed_item_at_of, isnan((ed_item_at_of)(NULL, (ed_ints){0})));
     FAILS(ed_item_int64, !(ed_item_int64)(NULL));
     FAILS(ed_copy_to_of, !(ed_copy_to_of)(NULL, ED_DTYPE_NONE, NULL, 0));
     FAILS(ed_data, !(ed_data)(NULL));
