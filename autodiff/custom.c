@@ -314,7 +314,7 @@ ED_OP(custom_gradient) = {
     .name = "custom_gradient",
     .doc = "a function with a custom gradient",
     .operands = {{"inputs", ED_SET_ALL, 0}},
-    .flags = ED_OP_VARIADIC | ED_OP_MANY_OUTPUTS | ED_OP_INTERNAL,
+    .flags = ED_OP_VARIADIC | ED_OP_MANY_OUTPUTS | ED_OP_INTERNAL | ED_OP_READS_DY,
     ED_OP_ATTRS(FUNCTION_ATTRS, function_attrs),
     .infer = infer_results,
     .gradient = custom_backward,
@@ -433,7 +433,7 @@ ED_OP(recompute) = {
     .name = "recompute",
     .doc = "a function that the backward pass computes again",
     .operands = {{"inputs", ED_SET_ALL, 0}},
-    .flags = ED_OP_VARIADIC | ED_OP_MANY_OUTPUTS | ED_OP_INTERNAL,
+    .flags = ED_OP_VARIADIC | ED_OP_MANY_OUTPUTS | ED_OP_INTERNAL | ED_OP_READS_DY,
     ED_OP_ATTRS(FUNCTION_ATTRS, function_attrs),
     .infer = infer_results,
     .gradient = recompute_backward,
@@ -457,7 +457,5 @@ ed_tensor *ed_recompute(ed_function f, ed_list *inputs, void *user, void (*relea
 
 bool tape_looks_at_dy(const ed_op *op)
 {
-    extern const ed_op ed_op_expm, ed_op_reduce_std;
-    return op == &ed_op_custom_gradient || op == &ed_op_recompute || op == &ed_op_expm ||
-           op == &ed_op_reduce_std || !ops_is_built_in(op);
+    return op->flags & ED_OP_READS_DY || !ops_is_built_in(op);
 }

@@ -69,8 +69,7 @@ int32_t tape_slot_read(ed_tape *tape, ed_tensor *x);
  * that is zero, NULL. false with an error that names the op. */
 bool tape_call_gradient(const tape_node *node, const ed_gradient_call *call);
 
-/* Whether the op's gradient function may look at the elements of dy: functions of the program's
- * may, that of reduce_std asks where it is 0, that of expm scales it. */
+/* Whether the op's gradient function may look at the elements of dy (ED_OP_READS_DY). */
 bool tape_looks_at_dy(const ed_op *op);
 
 /* Keeps the error that the op has no gradient at all; returns false. `who` begins the message. */

@@ -280,6 +280,8 @@ enum {
     ED_OP_KEEPS_INTEGERS = 128, /* languages whose numbers are floats leave operands of integers as
                                  * they are, beside attributes with a fraction too: images */
     ED_OP_FIRST_ORDER = 256,    /* its gradient has none of its own, which says why */
+    ED_OP_READS_DY = 512,       /* its gradient function is not merely made of ops linear in dy, but
+                                 * may look at its elements; so may any of the program's own ops */
 };
 
 /* One definition: its signature, attributes, functions and samples. */

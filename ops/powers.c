@@ -266,7 +266,7 @@ ED_OP(expm) = {
     .name = "expm",
     .doc = "e^a, the sum of a^k / k!, of square matrices",
     .operands = {{"a", ED_SET_FLOAT, 'T', .saved = true}},
-    .flags = ED_OP_CONTIGUOUS,
+    .flags = ED_OP_CONTIGUOUS | ED_OP_READS_DY, /* in a matrix that is scaled */
     .infer = expm_infer,
     .batch = ed_batch_axes,
     .kernel = expm_kernel,

@@ -202,7 +202,7 @@ ED_OP(sqrtm) = {
     .name = "sqrtm",
     .doc = "the square root of matrices: y with y y = a",
     .operands = {{"a", ED_SET_FLOAT, 'T', .saved = true}},
-    .flags = ED_OP_CONTIGUOUS,
+    .flags = ED_OP_CONTIGUOUS | ED_OP_READS_DY, /* in a matrix whose root is taken */
     .infer = sqrtm_infer,
     .batch = ed_batch_axes,
     .kernel = sqrtm_kernel,

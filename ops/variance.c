@@ -107,7 +107,8 @@ static bool reduce_std_gradient(const ed_gradient_call *g)
     return true;
 }
 
-VARIANCE(reduce_std, "y = root of the variance of x over the axes", SAVES_X, SAVES_Y)
+VARIANCE(reduce_std, "y = root of the variance of x over the axes", SAVES_X, SAVES_Y,
+         .flags = ED_OP_READS_DY) /* where it is 0 */
 
 /* ---- moments: mean and variance -------------------------------------------------------------- */
 
