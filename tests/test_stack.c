@@ -124,13 +124,14 @@ static void *run_op(void *user)
     return NULL;
 }
 
-/* LAPACK's own frames are larger:
- * docs/c.md says so. cond, matrix_rank, norm and pinv are made of svd, and lstsq of pinv. */
+/* LAPACK's own frames are larger: docs/c.md says so. cond, matrix_rank, norm and pinv are made of
+ * svd, lstsq of pinv and logm of sqrtm. */
 static bool by_lapack(const char *name)
 {
-    static const char *const of_svd[] = {"cond", "matrix_rank", "norm", "pinv", "lstsq"};
-    for (size_t i = 0; i < sizeof of_svd / sizeof *of_svd; i++)
-        if (!strcmp(name, of_svd[i])) return true;
+    static const char *const others[] = {"cond",  "matrix_rank", "norm", "pinv",
+                                         "lstsq", "sqrtm",       "logm"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcmp(name, others[i])) return true;
     return !strncmp(name, "eig", 3) || !strncmp(name, "svd", 3);
 }
 

@@ -204,6 +204,7 @@ ed_is_nan ed.is_nan
 ed_variable_is_trainable tensor.trainable
 ed_is_variable tensor:is_variable
 ed_item tensor:item
+ed_item_at_of C: x[i][j]:item()
 ed_item_int64 tensor:item
 ed_optimizer_iterations optimizer.iterations
 ed_forward_accumulator_begin ed.forward_accumulator
