@@ -135,7 +135,7 @@ int main(int argc, char **argv)
         if (to == EXIT || ++walked == LONGEST) field = somewhere(), walked = 0;
         if (i >= BATCH) learn(net, aims, adam, i < REMEMBERED ? i : REMEMBERED);
         if (i % RENEW == 0) ed_layer_set_weights(aims, ed_layer_get_weights(net));
-        if ((i + 1) % (moves / 5) == 0)
+        if ((i + 1) % (moves < 5 ? 1 : moves / 5) == 0)
             printf("move %d: the shortest way from %.0f %% of the fields\n", i + 1,
                    shortest(net, distance));
     }

@@ -19,7 +19,7 @@ static ed_layer *eyes(void)
         ed_layer_flatten(), ed_layer_dense(64, .activation = "relu"));
 }
 
-/* Trains a model; its accuracy with other digits, in percent. */
+/* Trains a model; its accuracy with the digits `test`, in percent. */
 static double learn(ed_layer *model, ed_list *train, ed_list *test, int epochs, double rate)
 {
     ed_model_compile(model, .optimizer = ed_optimizer_adam(.learning_rate = rate),

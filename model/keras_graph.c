@@ -477,10 +477,12 @@ static bool make_parts(assembly *g, const json_node *layers, int depth)
         return keras_refuse(g->r, "layers", "expected a list of layers");
     g->parts = ed_scope_alloc((size_t)(layers->count + 1) * sizeof *g->parts);
     if (!g->parts) return false;
-    for (const json_node *l = layers->first; l; l = l->next)
-        if (!make_part(g, layers, l, &g->parts[g->n_parts], depth) ||
-            !name_map_put(&g->names, g->parts[g->n_parts].name, (int)g->n_parts) || !++g->n_parts)
+    for (const json_node *l = layers->first; l; l = l->next, g->n_parts++) {
+        part *p = &g->parts[g->n_parts];
+        if (!make_part(g, layers, l, p, depth) ||
+            !name_map_put(&g->names, p->name, (int)g->n_parts))
             return false;
+    }
     return true;
 }
 

@@ -135,7 +135,8 @@ static bool write_layer(const visitor *v, const ed_layer *layer, const char *pat
         if (!(place = value_path(path, i)) || !h5_write(v->out, place, variables->items[i]))
             return false;
     ed_tensor *idf_weights = lookup_idf_weights(layer);
-    return !idf_weights || write_idf_weights(v, value_path(path, -1), idf_weights);
+    if (!idf_weights) return true;
+    return (place = value_path(path, -1)) && write_idf_weights(v, place, idf_weights);
 }
 
 bool keras_write_weights(h5_file *file, ed_layer *model)

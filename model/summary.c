@@ -13,7 +13,7 @@
 typedef struct row {
     const ed_layer *layer;   /* NULL: an input or an op */
     const symbol_node *node; /* NULL: not an operation of the model itself */
-    int calls;               /* of such a one as functional_operation has it */
+    int calls;               /* the index of its first call, as in functional_operation */
     int depth;               /* of the models around it */
 } row;
 

@@ -289,7 +289,7 @@ ed_tensor *ed_non_max_suppression_with_scores_with(ed_tensor *boxes, ed_tensor *
                          (ed_tensor * *const[]){selected_scores});
 }
 
-/* ---- Other forms of it ----------------------------------------------------------------------- */
+/* ---- non_max_suppression_overlaps ------------------------------------------------------------ */
 
 static bool non_max_suppression_overlaps_compose(ed_call *call)
 {

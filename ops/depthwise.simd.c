@@ -13,10 +13,10 @@
 enum {
     DEPTHWISE_SOME = 8,       /* outputs at a time, and ... */
     DEPTHWISE_TAPS = 9,       /* ... taps of the kernel's gradient: their sums are registers ... */
-    DEPTHWISE_SENDERS = 32,   /* taps that a cell of the input's gradient gets from at a time */
-    DEPTHWISE_MULTIPLIER = 8, /* multipliers whose sums for the input's gradient are registers */
     DEPTHWISE_CELLS = 16,     /* ... while so many outputs pass, whose cells stay in the cache */
     DEPTHWISE_PIECES = 64,    /* of dy's rows, each with sums of its own, at most */
+    DEPTHWISE_SENDERS = 32,   /* taps that a cell of the input's gradient gets from at a time */
+    DEPTHWISE_MULTIPLIER = 8, /* multipliers whose sums for the input's gradient are registers */
     DEPTHWISE_STREAM = 16 * 1024 * 1024, /* bytes of a result that goes past the caches */
 };
 

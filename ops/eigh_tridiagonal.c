@@ -16,6 +16,24 @@ static bool check_diagonals(const ed_call *call)
         text_of_ints(alpha.values, alpha.count).s, text_of_ints(beta.values, beta.count).s);
 }
 
+/* The indices of the first and the last eigenvalue, for select "i" alone. */
+static bool check_range(const ed_call *call)
+{
+    const ed_eigh_tridiagonal_options *o = call->attrs;
+    const ed_ints range = o->select_range;
+    const int64_t n = ed_dim(call->inputs[0], -1);
+    if (strcmp(o->select, "i"))
+        return !range.values ||
+               ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "select_range is for select \"i\", not for \"%s\"", o->select);
+    if (range.count == 2 && range.values[0] >= 0 && range.values[1] >= range.values[0] &&
+        range.values[1] < n)
+        return true;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "select_range must be two indices first <= last in 0..%lld, got %s",
+                        (long long)n - 1, text_of_ints(range.values, range.count).s);
+}
+
 /* x[..., first : first + count]. */
 static ed_tensor *selected(ed_tensor *x, int64_t first, int64_t count)
 {
@@ -26,21 +44,16 @@ static bool eigh_tridiagonal_compose(ed_call *call)
 {
     const ed_eigh_tridiagonal_options *o = call->attrs;
     ed_tensor *alpha = call->inputs[0], *beta = call->inputs[1], *v = NULL;
-    if (!check_diagonals(call)) return false;
+    if (!check_diagonals(call) || !check_range(call)) return false;
     const int64_t n = ed_dim(alpha, -1);
     ed_tensor *a = ed_diag(alpha);
     if (n > 1) a = ed_add(a, ed_diag(beta, .k = ED_INTS(-1)));
     ed_tensor *w = ed_eigh(a, &v);
     if (!strcmp(o->select, "i")) {
-        const ed_ints range = o->select_range;
-        if (range.count != 2 || range.values[0] < 0 || range.values[1] < range.values[0] ||
-            range.values[1] >= n)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                                "select_range must be two indices first <= last in 0..%lld, got %s",
-                                (long long)n - 1, text_of_ints(range.values, range.count).s);
-        const int64_t count = range.values[1] - range.values[0] + 1;
-        w = selected(w, range.values[0], count);
-        v = selected(v, range.values[0], count);
+        const int64_t first = o->select_range.values[0];
+        const int64_t count = o->select_range.values[1] - first + 1;
+        w = selected(w, first, count);
+        v = selected(v, first, count);
     }
     return ed_call_result(call, 0, w) && ed_call_result(call, 1, v);
 }

@@ -42,7 +42,7 @@ static ed_tensor *begins(const glimpse_attrs *o, ed_tensor *offsets, int axis, i
 /* The windows along axis 1 or 2 of x, which has zeros around. */
 static ed_tensor *window_along(ed_tensor *x, ed_tensor *first, int axis, int64_t size)
 {
-    ed_tensor *steps = ed_range((double)size, (double)(2 * size), .dtype = ED_INT64);
+    ed_tensor *steps = ed_range((double)size, 2.0 * (double)size, .dtype = ED_INT64);
     ed_tensor *indices = ed_add(ed_expand_dims(first, 1), steps);
     return ed_gather(x, indices, .axis = axis, .batch_dims = 1);
 }
@@ -55,6 +55,7 @@ static bool extract_glimpse_compose(ed_call *call)
     const int64_t *size = o->size.values;
     const ed_ints around = ED_INTS(0, size[0], size[1], 0);
     ed_tensor *y = ed_pad(x, .before = around, .after = around);
+    if (!y) return false;
     y = window_along(y, begins(o, offsets, 0, ed_dim(x, 1)), 1, size[0]);
     y = window_along(y, begins(o, offsets, 1, ed_dim(x, 2)), 2, size[1]);
     return ed_call_result(call, 0, y);

@@ -215,9 +215,10 @@ ed_tensor *ed_matrix_power(ed_tensor *a, int64_t n);
 ed_tensor *ed_expm(ed_tensor *a);
 
 /*
- * Of square matrices: y with y y = a, whose eigenvalues have no negative real part; y with e^y = a,
- * eigenvalues with imaginary parts between -pi and pi. Where an eigenvalue of a is real and
- * negative there is no such real y, which is an error; so is 0, but that some roots exist.
+ * The principal root and logarithm of square matrices: y with y y = a, and with e^y = a. An error
+ * where a has a real negative eigenvalue, for which there may be no real y, or the eigenvalue 0, of
+ * which logm has no result and sqrtm not always one. logm takes roots until they come near the
+ * identity, which those of matrices like [[1, 1e14], [0, 1]] do not: an error, too.
  */
 ed_tensor *ed_sqrtm(ed_tensor *a);
 ed_tensor *ed_logm(ed_tensor *a);

@@ -153,11 +153,11 @@ ed_tensor *ed_ndtri(ed_tensor *x);
 /* ln of the absolute value of the gamma function; its derivative; the n-th derivative of that,
  * for n = 0, 1, 2, ... (else NaN), by x alone. */
 ed_tensor *ed_lgamma(ed_tensor *x);
+ed_tensor *ed_digamma(ed_tensor *x);
+ed_tensor *ed_polygamma(ed_tensor_like *n, ed_tensor_like *x);
 
 /* ln |beta(x)| along the last axis: the sum of ln |gamma(x)| less ln |gamma(sum of x)|. */
 ed_tensor *ed_lbeta(ed_tensor *x);
-ed_tensor *ed_digamma(ed_tensor *x);
-ed_tensor *ed_polygamma(ed_tensor_like *n, ed_tensor_like *x);
 
 /* The sum of (q + k)^-x for k = 0, 1, 2, ...: the zeta function of Hurwitz. Its gradient is by q
  * alone. */
@@ -283,8 +283,9 @@ ed_tensor *ed_bitcast(ed_tensor *x, ed_dtype dtype);
  */
 ed_tensor *ed_cast(ed_tensor *x, ed_dtype dtype);
 
-/* The same with the nearest number there is for what is out of range, of integers too; of floats
- * the largest finite one, for infinity too, with the gradient 0 there. */
+/* The same, of float32, float64, int32, int64 and uint8, with the nearest number there is for what
+ * is out of range; among floats the largest finite one, for infinity too, with the gradient 0
+ * there. */
 ed_tensor *ed_saturate_cast(ed_tensor *x, ed_dtype dtype);
 
 #pragma GCC visibility pop

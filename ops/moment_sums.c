@@ -15,7 +15,11 @@ static bool sufficient_statistics_compose(ed_call *call)
     int64_t count = 1;
     for (int d = 0; d < ed_rank(x); d++) count *= mask >> d & 1 ? ed_dim(x, d) : 1;
     ed_tensor *moved = ed_sub(x, call->inputs[1]);
-    return ed_call_result(call, 0, ed_scalar((double)count, .dtype = ed_dtype_of(x))) &&
+    if (moved && (ed_rank(moved) != ed_rank(x) || ed_size(moved) != ed_size(x)))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "shift %s does not broadcast to x %s",
+                            text_of_tensor(tensor_read(call->inputs[1])).s,
+                            text_of_tensor(tensor_read(x)).s);
+    return moved && ed_call_result(call, 0, ed_scalar((double)count, .dtype = ed_dtype_of(x))) &&
            ed_call_result(call, 1,
                           ed_reduce_sum(moved, .axis = o->axis, .keepdims = o->keepdims)) &&
            ed_call_result(call, 2,

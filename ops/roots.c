@@ -71,7 +71,7 @@ static bool root_of_block(const schur_form *f, int64_t b)
 static bool solve_blocks(const schur_form *f, int64_t i, int64_t j, double x[4])
 {
     const int64_t p = block_size(f, i), q = block_size(f, j), n = p * q;
-    double system[16];
+    double system[16], log_abs;
     bool zero = true;
     for (int64_t r = 0; r < n; r++) {
         zero &= x[r] == 0;
@@ -80,7 +80,9 @@ static bool solve_blocks(const schur_form *f, int64_t i, int64_t j, double x[4])
                 (r % q == c % q ? *element(f, f->begin[i] + r / q, f->begin[i] + c / q) : 0) +
                 (r / q == c / q ? *element(f, f->begin[j] + c % q, f->begin[j] + r % q) : 0);
     }
-    return zero || matrix_eliminate(n, system, 1, x, NULL) != 0;
+    if (zero) return true;
+    matrix_eliminate(n, system, 1, x, &log_abs); /* the determinant itself may underflow */
+    return log_abs > -INFINITY;
 }
 
 /* Block (i, j) above the diagonal; those left of it and below it are done. */
@@ -121,10 +123,11 @@ static int64_t sqrtm_one(const ed_call *call, int64_t m)
     const int64_t n = matrix_rows(a),
                   wrong = matrix_check_norm(a->dtype, matrix_at(a, m), n * n, n);
     if (wrong != MATRIX_DONE) return wrong;
-    double *t = memory_alloc((size_t)(3 * n * n) * sizeof *t), *v = t + n * n, *vt = v + n * n;
+    double *t = memory_alloc((size_t)(3 * n * n) * sizeof *t), *v = NULL, *vt = NULL;
     schur_form f = {.n = n, .t = t, .begin = memory_alloc((size_t)(n + 1) * sizeof *f.begin)};
     int64_t code = t && f.begin ? MATRIX_DONE : MATRIX_NO_MEMORY;
     if (code == MATRIX_DONE) {
+        v = t + n * n, vt = v + n * n;
         for (int64_t e = 0; e < n * n; e++) t[e] = dtype_load(a->dtype, matrix_at(a, m), e);
         code = matrix_lapack_code(lapack_schur_f64(n, t, v));
     }
@@ -237,7 +240,8 @@ static const double most_roots = 0x1p40;
 static double largest_norm(ed_tensor *x)
 {
     if (!x || !ed_size(x)) return x ? 0 : NAN;
-    ed_tensor *norm = ed_reduce_max(ed_norm(x, .axis = ED_AXES(-2, -1), .ord = 1));
+    ed_tensor *norm =
+        ed_reduce_max(ed_norm(ed_stop_gradient(x), .axis = ED_AXES(-2, -1), .ord = 1));
     return norm ? ed_item(norm) : NAN;
 }
 
@@ -263,8 +267,10 @@ static bool logm_compose(ed_call *call)
     double factor = 1;
     for (; largest_norm(x) > quadrature_norm; factor *= 2) {
         if (factor > most_roots)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                                "the roots of a matrix do not go to the identity: it is singular");
+            return ed_call_fail(
+                call, ED_INVALID_ARGUMENT,
+                "the roots of a matrix do not come near the identity: it is singular, "
+                "or too far from normal");
         x = ed_sub(root = ed_sqrtm(root), one);
     }
     return x && ed_call_result(call, 0, ed_cast(ed_mul(log_near_one(x, one), factor), dtype));

@@ -29,23 +29,12 @@ static bool has_range(ed_dtype dtype)
     return ranges[dtype].most > 0;
 }
 
-/* Of floats to floats: infinity becomes the largest number. */
-static ed_tensor *clip_floats(ed_tensor *x, ed_dtype dtype)
-{
-    const ed_dtype from = ed_dtype_of(x);
-    if (from == ED_FLOAT16 || from == ED_BFLOAT16) x = ed_cast(x, ED_FLOAT32);
-    return has_range(dtype) ? ed_clip(x, ranges[dtype].least, ranges[dtype].most) : x;
-}
-
-/* Of integers, as int64, in which uint64's upper half is its largest number. */
+/* Integers, as int64. */
 static ed_tensor *clip_integers(ed_tensor *x, ed_dtype dtype)
 {
     ed_tensor *y = ed_cast(x, ED_INT64);
-    if (ed_dtype_of(x) == ED_UINT64)
-        y = ed_where(ed_less(y, 0), ed_scalar(INT64_MAX, .dtype = ED_INT64), y);
-    if (!has_range(dtype)) return y;
-    return dtype == ED_UINT64 ? ed_maximum(y, 0)
-                              : ed_clip(y, ranges[dtype].least, ranges[dtype].most);
+    if (dtype == ED_UINT64) return ed_maximum(y, 0);
+    return has_range(dtype) ? ed_clip(y, ranges[dtype].least, ranges[dtype].most) : y;
 }
 
 /* Casts of floats to integers stay within their range by themselves. */
@@ -56,14 +45,13 @@ static bool saturate_cast_compose(ed_call *call)
     if (!ed_dtype_size(dtype))
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "invalid dtype %d; x is %s", (int)dtype,
                             text_of_tensor(tensor_read(x)).s);
-    const ed_dtype from = ed_dtype_of(x);
-    const bool floats = ed_dtype_is_float(from) && ed_dtype_is_float(dtype);
-    if (from == dtype || from == ED_BOOL || dtype == ED_BOOL)
+    const bool float_out = ed_dtype_is_float(dtype);
+    if (ed_dtype_of(x) == dtype || dtype == ED_BOOL || dtype == ED_FLOAT64)
         return ed_call_result(call, 0, ed_cast(x, dtype));
-    if (floats && (dtype == ED_FLOAT64 || (dtype == ED_FLOAT32 && from != ED_FLOAT64)))
-        return ed_call_result(call, 0, ed_cast(x, dtype));
-    if (floats) x = clip_floats(x, dtype);
-    if (!ed_dtype_is_float(from) && !ed_dtype_is_float(dtype)) x = clip_integers(x, dtype);
+    if (!ed_dtype_is_float(ed_dtype_of(x))) {
+        if (!float_out || dtype == ED_FLOAT16) x = clip_integers(x, dtype);
+    } else if (float_out && (dtype != ED_FLOAT32 || ed_dtype_of(x) == ED_FLOAT64))
+        x = ed_clip(x, ranges[dtype].least, ranges[dtype].most);
     return ed_call_result(call, 0, ed_cast(x, dtype));
 }
 

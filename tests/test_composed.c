@@ -99,6 +99,8 @@ static void tridiagonal(void **state)
           ED_SHAPE(1), 7);
     WRONG(ed_eigh_tridiagonal(alpha, alpha, NULL), "alpha must be [..., n] and beta [..., n - 1]");
     WRONG(ed_eigh_tridiagonal(alpha, beta, NULL, .select = "i"), "select_range must be two");
+    WRONG(ed_eigh_tridiagonal(alpha, beta, NULL, .select_range = ED_INTS(1, 2)),
+          "select_range is for select \"i\", not for \"a\"");
 }
 
 static void diagonals(void **state)
@@ -160,6 +162,7 @@ static void moments_by_sums(void **state)
     GIVES(ed_normalize_moments(n, mean_ss, variance_ss, shift, &variance), ED_SHAPE(3), 2.5, 3.5,
           5);
     GIVES(variance, ED_SHAPE(3), 2.25, 2.25, 4);
+    WRONG(ed_sufficient_statistics(none, x, &mean_ss, &variance_ss), "does not broadcast to x");
     n = ed_sufficient_statistics(x, none, &mean_ss, &variance_ss);
     GIVES(ed_normalize_moments(n, mean_ss, variance_ss, none, NULL), ED_SHAPE(), 22.0 / 6);
 }
@@ -213,6 +216,8 @@ static void saturated(void **state)
     GIVES(ed_saturate_cast(wide, ED_FLOAT32), ED_SHAPE(4), FLT_MAX, -FLT_MAX, FLT_MAX, NAN);
     GIVES(ed_saturate_cast(FLOATS(ED_SHAPE(3), 70000, -1e9f, 1), ED_FLOAT16), ED_SHAPE(3), 65504,
           -65504, 1);
+    GIVES(ed_saturate_cast(WHOLE(ED_SHAPE(3), 70000, -70000, 5), ED_FLOAT16), ED_SHAPE(3), 65504,
+          -65504, 5);
     GIVES(ed_saturate_cast(FLOATS(ED_SHAPE(1), INFINITY), ED_FLOAT64), ED_SHAPE(1), INFINITY);
 }
 

@@ -12,7 +12,7 @@ one() {
     name=$(basename "${1%%:*}")${part:+ ${part#:}}
     log=$results/$(echo "$name" | tr ' /' '__').log
     start=$(date +%s)
-    # qemu lets a program bound its memory, and forgets it.
+    # qemu ignores the bounds of memory that a program sets itself, so it is bounded: 8 GiB.
     bound=
     case ${EMULATOR:+$name} in test_ops*) bound=$((8 << 20)) ;; esac
     # shellcheck disable=SC2086  # no emulator and no part are no words

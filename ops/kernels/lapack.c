@@ -81,8 +81,9 @@ int lapack_schur_f64(int64_t size, double *a, double *v)
     const blasint n = (blasint)size, lda = leading(size);
     blasint ask = -1, sorted = 0, info = 0;
     double best = 0;
-    double *values = memory_alloc((size_t)(2 * size) * sizeof *values), *imaginary = values + size;
+    double *values = memory_alloc((size_t)(2 * size) * sizeof *values);
     if (!values) return LAPACK_NO_MEMORY;
+    double *imaginary = values + size;
     dgees_("V", "N", NULL, &n, a, &lda, &sorted, values, imaginary, v, &lda, &best, &ask, NULL,
            &info, 1, 1);
     blasint most = (blasint)best + 1;
