@@ -162,7 +162,7 @@ static void moments_by_sums(void **state)
     GIVES(ed_normalize_moments(n, mean_ss, variance_ss, shift, &variance), ED_SHAPE(3), 2.5, 3.5,
           5);
     GIVES(variance, ED_SHAPE(3), 2.25, 2.25, 4);
-    WRONG(ed_sufficient_statistics(none, x, &mean_ss, &variance_ss), "does not broadcast to x");
+    WRONG(ed_sufficient_statistics(shift, x, &mean_ss, &variance_ss), "does not broadcast to x");
     n = ed_sufficient_statistics(x, none, &mean_ss, &variance_ss);
     GIVES(ed_normalize_moments(n, mean_ss, variance_ss, none, NULL), ED_SHAPE(), 22.0 / 6);
 }
