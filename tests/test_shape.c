@@ -112,6 +112,9 @@ static void reshape(void **state)
     is_copy(ed_reshape(columns, ED_SHAPE(16)), x);
     same(ed_reshape(columns, ED_SHAPE(16)), ed_reshape(ed_contiguous(columns), ED_SHAPE(16)));
     ed_tensor *turned = ed_transpose(x);
+    const int64_t huge = INT64_C(1) << 40;
+    assert_fails(ed_reshape(ed_zeros(ED_SHAPE(0)), ED_SHAPE(huge, 0, huge)), ED_OUT_OF_MEMORY,
+                 "has more elements than memory can hold");
     is_view(ed_reshape(turned, ED_SHAPE(3, 2, 1, 2, 2)), x);
     same(ed_reshape(turned, ED_SHAPE(3, 2, 1, 2, 2)),
          ed_reshape(ed_contiguous(turned), ED_SHAPE(3, 2, 1, 2, 2)));
