@@ -214,14 +214,13 @@ ED_OPTIONS(ed_non_max_suppression_options, ED_NON_MAX_SUPPRESSION_OPTIONS);
 ED_OPTIONS(ed_soft_nms_options, ED_SOFT_NMS_OPTIONS);
 ed_tensor *ed_non_max_suppression_with(ed_tensor *boxes, ed_tensor *scores, int64_t max_output_size,
                                        const ed_non_max_suppression_options *options);
-
 ed_tensor *ed_non_max_suppression_with_scores_with(ed_tensor *boxes, ed_tensor *scores,
                                                    int64_t max_output_size,
                                                    ed_tensor **selected_scores,
                                                    const ed_soft_nms_options *options);
 
-/* As non_max_suppression, of boxes whose overlaps [n, n] are given: in a row those of a candidate, in
- * the column of a box that was taken. iou_threshold bounds them; NaN counts as 0. */
+/* As non_max_suppression, of boxes whose overlaps [n, n] are given: in a row those of a candidate,
+ * in the column of a box that was taken. iou_threshold bounds them; NaN counts as 0. */
 ed_tensor *ed_non_max_suppression_overlaps_with(ed_tensor *overlaps, ed_tensor *scores,
                                                 int64_t max_output_size,
                                                 const ed_non_max_suppression_options *options);

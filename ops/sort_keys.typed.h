@@ -1,7 +1,7 @@
 /*
- * Keys of elements, for one type: unsigned numbers in the elements' order, NaN after all. A KEY_ITEM
- * is a key alone, a PAIR_ITEM a key with an index: one number where an element has 4 bytes or
- * fewer. What needs these includes this with TYPE set, and undefines it.
+ * Keys of elements, for one type: unsigned numbers in the elements' order, NaN after all. A
+ * KEY_ITEM is a key alone, a PAIR_ITEM a key with an index: one number where an element has 4 bytes
+ * or fewer. What needs these includes this with TYPE set, and undefines it.
  */
 #undef KEY
 #undef KEY_ITEM

@@ -1,7 +1,7 @@
 /*
  * The time for n of something is n's: operands, outputs, objects of a scope, variables, layers.
- * Each is made with some and with 16 times as many; what takes time by the square takes 256 times as
- * long then. Checkpoints are in test_checkpoint_hostile.c.
+ * Each is made with some and with 16 times as many; what takes time by the square takes 256 times
+ * as long then. Checkpoints are in test_checkpoint_hostile.c.
  */
 #include "eddy.h"
 #include "io/hdf5.h"
