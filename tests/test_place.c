@@ -1,7 +1,7 @@
 /* Errors know the place of the call: a program as users build it, with the headers as they are
  * installed. */
 #include "eddy.h"
-#include "tests/asserts.h"
+#include "tests/folders.h"
 #include "tests/skip.h"
 #include <locale.h>
 #include <math.h>
@@ -321,7 +321,7 @@ static int run_with(const char *errors, char *output, size_t size)
     if (!child) {
         setenv("EDDY_ERRORS", errors, 1);
         dup2(ends[1], 2);
-        execl("/proc/self/exe", "test_place", "--fail", (char *)NULL);
+        execute(built("tests/test_place"), (char *[]){"test_place", "--fail", NULL});
         _exit(127);
     }
     close(ends[1]);
