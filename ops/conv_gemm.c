@@ -209,6 +209,7 @@ typedef struct bands {
     int64_t count;
     conv_crew crew;
     int64_t rows, bands, phases; /* of a band; of an image; of the input's gradient */
+    const char *marks;           /* of those to be computed; NULL: all are */
 } bands;
 
 /*
@@ -270,6 +271,7 @@ static void forward_range(int64_t first, int64_t last, int worker, void *user)
     const bands *p = user;
     for (int64_t i = first; i < last; i++) {
         int64_t begin = i % p->bands * p->rows;
+        if (p->marks && !p->marks[i]) continue;
         for (const conv *c = p->groups; c < p->groups + p->count; c++)
             forward_band(c, i / p->bands, begin, conv_min(begin + p->rows, c->w.out[0]),
                          conv_crew_scratch(&p->crew, worker));
@@ -298,6 +300,22 @@ static bool run_bands(bands *p, const conv *all, bool (*pack)(conv *c), threads_
     return ok;
 }
 
+/* The same by Winograd's tiles, `range` being for rows that an inf or NaN is near. */
+static bool run_winograd(const conv *c, bool back, bool (*pack)(conv *c), threads_range range)
+{
+    const int64_t rows = back ? c->w.image[0] : c->w.out[0];
+    bands p = {.rows = 2, .bands = conv_ceil(rows, 2), .phases = 1};
+    const size_t count = (size_t)(c->w.batch * p.bands);
+    char *marks = memory_alloc(count);
+    if (!marks) return false;
+    memset(marks, 0, count);
+    p.marks = marks;
+    bool ok = conv_winograd(c, back, marks);
+    if (ok && memchr(marks, 1, count)) ok = run_bands(&p, c, pack, range);
+    memory_free(marks);
+    return ok;
+}
+
 static bool pointwise_forward(conv c)
 {
     return pointwise(&c, c.x, c.in, c.all_in, c.y, c.out, c.all_out, c.all_out, 1);
@@ -313,6 +331,7 @@ bool conv_forward(const conv_call *call)
     conv c = conv_begin(call);
     const window *w = &c.w;
     if (conv_is_pointwise(w) || !c.in) return conv_each_group(&c, pointwise_forward);
+    if (conv_winograd_suits(&c, false)) return run_winograd(&c, false, pack_forward, forward_range);
     bands p = {.rows = conv_band_rows(&c, w->out[0]), .phases = 1};
     const int64_t rows = conv_lines_begin(&c, p.rows);
     if (c.lines && !conv_kernel_is_finite(&c))
@@ -349,6 +368,7 @@ static void input_range(int64_t first, int64_t last, int worker, void *user)
     int64_t each = p->phases * p->bands;
     for (int64_t i = first; i < last; i++) {
         int64_t begin = i % p->bands * p->rows;
+        if (p->marks && !p->marks[i]) continue;
         for (const conv *c = p->groups; c < p->groups + p->count; c++)
             input_band(c, i / each, i / p->bands % p->phases, begin, begin + p->rows,
                        conv_crew_scratch(&p->crew, worker));
@@ -370,6 +390,7 @@ bool conv_gradient_input(const conv_call *call)
     const conv c = conv_begin(call);
     const window *w = &c.w;
     if (conv_is_pointwise(w)) return conv_each_group(&c, pointwise_input);
+    if (conv_winograd_suits(&c, true)) return run_winograd(&c, true, pack_input, input_range);
     if (c.in < FEW_CHANNELS && w->extent[0] * w->extent[1] > 1)
         return conv_each_group(&c, conv_gradient_input_folded);
     bands p = {.phases = conv_min(w->stride[0], w->image[0])};

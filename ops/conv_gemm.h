@@ -7,6 +7,7 @@
 
 #include "ops/conv.h"
 #include "ops/kernels/gemm_piece.h"
+#include <math.h>
 
 /* Bytes from one image, row, cell or channel of a cell to the next. */
 typedef struct conv_layout {
@@ -75,6 +76,33 @@ conv conv_lines(const conv *c, int64_t image, int64_t begin, int64_t end, char *
 
 /* Whether the kernel, of all groups, has no inf and no NaN. */
 bool conv_kernel_is_finite(const conv *c);
+
+/* Where conv_winograd.c is used: EDDY_WINOGRAD=0 in the environment says nowhere; tests say. */
+typedef enum {
+    CONV_WINOGRAD_NEVER,
+    CONV_WINOGRAD_WHERE_FASTER,
+    CONV_WINOGRAD_ALWAYS, /* wherever it can be */
+} conv_winograd_use;
+void conv_winograd_set(conv_winograd_use to);
+
+/*
+ * The error of a result that conv_winograd computes is at most so many times 2^-24, for float64
+ * 2^-53, of the sum over n channels of (the sum of |x| over the 4x4 cells of its tile) (the sum of
+ * |kernel| over its taps); x being dy where dx is computed. Of the kernel's gradient: of the sum
+ * over n tiles of (the sum of |x| over 4x4 cells) (the sum of |dy| over 2x2). Numbers of very
+ * different sizes come near it, as they do when windows are summed directly; others stay below 2.
+ */
+static inline double conv_winograd_bound(int64_t n)
+{
+    return 4 + sqrt((double)n) / 4;
+}
+
+/* Whether conv_winograd is to compute the forward pass or, `back`, the gradient of the input. */
+bool conv_winograd_suits(const conv *c, bool back);
+
+/* Computes it. marks[image][pair of rows] becomes 1 where one of the results may be wrong, because
+ * a number near them is inf or NaN. */
+bool conv_winograd(const conv *c, bool back, char *marks);
 
 /* A window of one cell that visits every cell, without padding. */
 bool conv_is_pointwise(const window *w);

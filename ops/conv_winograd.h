@@ -1,0 +1,67 @@
+/*
+ * Between conv_winograd.c and its loops, conv_winograd.simd.c.
+ *
+ * Winograd's F(2x2, 3x3): the four results of a tile of 2x2, windows of 3x3 over a patch d of 4x4,
+ * take 16 products for each pair of channels, not 36:
+ *
+ *     Y = A^T [ (G g G^T) . (B^T d B) ] A        g: the kernel, 3x3; ".": element by element
+ *
+ *           | 1  0 -1  0 |        |  1   0   0 |          | 1  1  1  0 |
+ *     B^T = | 0  1  1  0 |    G = | 1/2 1/2 1/2|    A^T = | 0  1 -1 -1 |
+ *           | 0 -1  1  0 |        | 1/2-1/2 1/2|
+ *           | 0  1  0 -1 |        |  0   0   1 |
+ *
+ * Element by element over all tiles and channels these are 16 products of matrices. Numbers 0..15
+ * of matrices and of a patch's cells are row by row.
+ */
+#ifndef EDDY_OPS_CONV_WINOGRAD_H
+#define EDDY_OPS_CONV_WINOGRAD_H
+
+#include "ops/conv_gemm.h"
+
+enum { WINOGRAD_PATCH = 4, WINOGRAD_TILE = 2, WINOGRAD_KERNEL = 3, WINOGRAD_MATRICES = 16 };
+
+/* Images with their channels last, as tiles see them. */
+typedef struct winograd_images {
+    char *data;
+    conv_layout layout;
+    int64_t channels, cells[2];
+    int64_t before[2]; /* where in front of the image the first tile begins */
+    char *outside;     /* a cell's channels: zeros, or room for what nobody keeps */
+} winograd_images;
+
+/* `count` tiles from the first on, of all images' tiles row by row, [tiles[0], tiles[1]] each. */
+typedef struct winograd_block {
+    int64_t tiles[2], first, count;
+} winograd_block;
+
+/* Sixteen matrices: elements to the next one, and of each to the next row. */
+typedef struct winograd_matrices {
+    void *data;
+    int64_t step, row;
+} winograd_matrices;
+
+/* What becomes of results: bias(channel) or NULL is added, relu applied. Where a result of a tile
+ * is inf or NaN before that, its row of tiles, of all images', is marked. */
+typedef struct winograd_end {
+    const void *bias;
+    bool relu;
+    char *marks;
+} winograd_end;
+
+/* Rows of matrices are whole vectors. */
+typedef struct winograd_loops {
+    /* G g G^T: row i of each matrix from kernel elements from[tap tap_step + i row_step + j]. */
+    void (*taps)(const void *from, int64_t tap_step, int64_t row_step, int64_t rows,
+                 int64_t columns, const winograd_matrices *to);
+    /* B^T d B: row i of each matrix from the patch of the block's tile i. */
+    void (*patches)(const winograd_images *from, const winograd_block *b,
+                    const winograd_matrices *to);
+    /* A^T m A: tile i from row i of each matrix. */
+    void (*results)(const winograd_matrices *from, const winograd_block *b,
+                    const winograd_images *to, const winograd_end *end);
+} winograd_loops;
+
+ISA_DECLARE_TABLE(winograd_loops, winograd_table, [ED_DTYPE_COUNT]);
+
+#endif
