@@ -97,12 +97,16 @@ static inline double conv_winograd_bound(int64_t n)
     return 4 + sqrt((double)n) / 4;
 }
 
-/* Whether conv_winograd is to compute the forward pass or, `back`, the gradient of the input. */
+/* Whether conv_winograd is to compute the forward pass or, `back`, the gradient of the input; the
+ * kernel's gradient as the forward pass. */
 bool conv_winograd_suits(const conv *c, bool back);
 
 /* Computes it. marks[image][pair of rows] becomes 1 where one of the results may be wrong, because
  * a number near them is inf or NaN. */
 bool conv_winograd(const conv *c, bool back, char *marks);
+
+/* Computes the gradient of the kernel; `finite` says whether it is. If not, it may be wrong. */
+bool conv_winograd_kernel(const conv *c, bool *finite);
 
 /* A window of one cell that visits every cell, without padding. */
 bool conv_is_pointwise(const window *w);

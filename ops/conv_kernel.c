@@ -246,5 +246,7 @@ static bool group_gradient_kernel(conv c)
 bool conv_gradient_kernel(const conv_call *call)
 {
     const conv all = conv_begin(call);
-    return conv_each_group(&all, group_gradient_kernel);
+    bool finite = false;
+    if (conv_winograd_suits(&all, false) && !conv_winograd_kernel(&all, &finite)) return false;
+    return finite || conv_each_group(&all, group_gradient_kernel);
 }

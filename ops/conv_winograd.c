@@ -19,6 +19,9 @@
 #include <string.h>
 
 enum {
+    LEAST_CHANNELS = 16,      /* in and out: with fewer, transforms cost more than products */
+    LEAST_PAIRS = 512,        /* of a channel in and one out: likewise */
+    LEAST_TILES = 16,         /* with fewer, that of the kernel does */
     BLOCK_BYTES = 512 * 1024, /* of V and M */
     LEAST_STRIPES = 3,        /* register tiles below each other that a block has at least ... */
     MOST_BLOCKS = 16,         /* ... unless there are fewer blocks than this */
@@ -66,13 +69,19 @@ bool conv_winograd_suits(const conv *c, bool back)
 {
     const int64_t *cells = back ? c->w.image : c->w.out;
     if (use == CONV_WINOGRAD_NEVER || !is_regular(c)) return false;
+    const int64_t tiles = conv_ceil(cells[0], WINOGRAD_TILE) * conv_ceil(cells[1], WINOGRAD_TILE);
     if (use == CONV_WINOGRAD_ALWAYS) return true;
-    return c->in >= 16 && c->out >= 16 && cells[0] > 4 && cells[1] > 4;
+    return c->in >= LEAST_CHANNELS && c->out >= LEAST_CHANNELS && c->in * c->out >= LEAST_PAIRS &&
+           tiles * c->w.batch >= LEAST_TILES && cells[0] * cells[1] * 3 >= tiles * 8;
 }
 
-/* Numbers of a row of a matrix: whole vectors, and a line of the cache more, since rows whose
- * distance is a large power of two drive each other out. */
-static int64_t row_of(const conv *c, int64_t channels)
+const winograd_loops *winograd_loops_of(const conv *c)
+{
+    static const winograd_loops *const tables[ISA_COUNT] = ISA_TABLE(winograd_table);
+    return &tables[isa_level][c->wide ? ED_FLOAT64 : ED_FLOAT32];
+}
+
+int64_t winograd_row(const conv *c, int64_t channels)
 {
     return conv_ceil(channels, c->tile / 2) * (c->tile / 2) + 64 / c->size;
 }
@@ -89,12 +98,11 @@ static int64_t block_of(const winograd *p)
 
 static winograd begin(const conv *c, bool back, char *marks)
 {
-    static const winograd_loops *const tables[ISA_COUNT] = ISA_TABLE(winograd_table);
     const window *w = &c->w;
     const winograd_images x = {.data = c->x, .layout = c->in_images, .channels = c->in};
     const winograd_images y = {.data = c->y, .layout = c->out_images, .channels = c->out};
     winograd p = {.c = c,
-                  .loops = &tables[isa_level][c->wide ? ED_FLOAT64 : ED_FLOAT32],
+                  .loops = winograd_loops_of(c),
                   .back = back,
                   .from = back ? y : x,
                   .to = back ? x : y,
@@ -106,8 +114,8 @@ static winograd begin(const conv *c, bool back, char *marks)
         p.all.tiles[d] = conv_ceil(p.to.cells[d], WINOGRAD_TILE);
     }
     p.all.count = w->batch * p.all.tiles[0] * p.all.tiles[1];
-    p.v.row = row_of(c, p.from.channels);
-    p.m.row = row_of(c, p.to.channels);
+    p.v.row = winograd_row(c, p.from.channels);
+    p.m.row = winograd_row(c, p.to.channels);
     p.block = block_of(&p);
     p.v.step = p.block * p.v.row;
     p.m.step = p.block * p.m.row;
@@ -128,12 +136,11 @@ static void pack_chunk(const winograd *p, int64_t i, int64_t j, char *scratch)
     p->loops->taps(from, p->back ? -tap : tap, c->out, rows, columns, &some);
     for (int64_t q = 0; q < WINOGRAD_MATRICES; q++, scratch += some.step * size) {
         char *to = p->packed + q * p->matrix;
-        if (p->back)
-            ISA_CALL(gemm_pack)(c->wide, columns, rows, scratch, size, some.row * size,
-                                to + i / c->tile * p->panels + j * c->panel, p->panels);
-        else
-            ISA_CALL(gemm_pack)(c->wide, rows, columns, scratch, some.row * size, size,
-                                to + j / c->tile * p->panels + i * c->panel, p->panels);
+        if (p->back) ISA_CALL(gemm_pack)
+        (c->wide, columns, rows, scratch, size, some.row * size,
+         to + i / c->tile * p->panels + j * c->panel, p->panels);
+        else ISA_CALL(gemm_pack)(c->wide, rows, columns, scratch, some.row * size, size,
+                                 to + j / c->tile * p->panels + i * c->panel, p->panels);
     }
 }
 

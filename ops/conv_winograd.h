@@ -1,5 +1,5 @@
 /*
- * Between conv_winograd.c and its loops, conv_winograd.simd.c.
+ * Between conv_winograd.c and conv_winograd_kernel.c and their loops, conv_winograd.simd.c.
  *
  * Winograd's F(2x2, 3x3): the four results of a tile of 2x2, windows of 3x3 over a patch d of 4x4,
  * take 16 products for each pair of channels, not 36:
@@ -60,8 +60,22 @@ typedef struct winograd_loops {
     /* A^T m A: tile i from row i of each matrix. */
     void (*results)(const winograd_matrices *from, const winograd_block *b,
                     const winograd_images *to, const winograd_end *end);
+    /* A y A^T: row i of each matrix from the 2x2 cells of the block's tile i. */
+    void (*cells)(const winograd_images *from, const winograd_block *b,
+                  const winograd_matrices *to);
+    /* G^T s G: rows of a kernel from those of matrices, the sums of `groups` of them which are
+     * `group` elements apart. Whether all are finite. */
+    bool (*kernel)(const winograd_matrices *from, int64_t groups, int64_t group, int64_t rows,
+                   int64_t columns, void *to, int64_t tap_step);
 } winograd_loops;
 
 ISA_DECLARE_TABLE(winograd_loops, winograd_table, [ED_DTYPE_COUNT]);
+
+/* The loops for the machine and a convolution's dtype. */
+const winograd_loops *winograd_loops_of(const conv *c);
+
+/* Numbers of a row of a matrix: whole vectors, and a line of the cache more, since rows whose
+ * distance is a large power of two drive each other out. */
+int64_t winograd_row(const conv *c, int64_t channels);
 
 #endif

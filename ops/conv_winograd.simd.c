@@ -47,7 +47,7 @@ VECTOR_INLINE void cells_of(const winograd_images *x, const place *p, const int 
 #include "ops/conv_winograd.typed.h"
 
 const winograd_loops ISA_NAME(winograd_table)[ED_DTYPE_COUNT] = {
-    [ED_FLOAT32] = {taps_f32, patches_f32, results_f32},
-    [ED_FLOAT64] = {taps_f64, patches_f64, results_f64}};
+    [ED_FLOAT32] = {taps_f32, patches_f32, results_f32, cells_f32, kernel_f32},
+    [ED_FLOAT64] = {taps_f64, patches_f64, results_f64, cells_f64, kernel_f64}};
 
 #endif

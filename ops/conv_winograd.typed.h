@@ -137,11 +137,100 @@ static void TYPED(results)(const winograd_matrices *from, const winograd_block *
         for (int64_t c = 0; c < whole; c += VECTOR_LANES)
             check += TYPED(some_results)(at, from->step, cells, c, false, 0, end);
         if (whole < to->channels)
-            check += TYPED(some_results)(at, from->step, cells, whole, true, to->channels - whole,
-                                         end);
+            check +=
+                TYPED(some_results)(at, from->step, cells, whole, true, to->channels - whole, end);
         if (vbits((MASK)(check != check)))
             __atomic_store_n(end->marks + p.image * b->tiles[0] + p.row, 1, __ATOMIC_RELAXED);
     }
+}
+
+/* A by two numbers. */
+VECTOR_INLINE void TYPED(spread_cells)(VECTOR a, VECTOR b, VECTOR to[4])
+{
+    to[0] = a, to[1] = a + b, to[2] = a - b, to[3] = -b;
+}
+
+VECTOR_INLINE void TYPED(some_cells)(char *const cells[], int64_t c, const bool part, int64_t left,
+                                     NUMBER *to, int64_t step)
+{
+    VECTOR y[4], columns[2][4], row[4];
+    UNROLL for (int i = 0; i < 4; i++) y[i] = TYPED(read)((const NUMBER *)cells[i] + c, part, left);
+    UNROLL for (int j = 0; j < 2; j++) TYPED(spread_cells)(y[j], y[2 + j], columns[j]);
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        TYPED(spread_cells)(columns[0][i], columns[1][i], row);
+        UNROLL for (int j = 0; j < 4; j++) vstore(to + (4 * i + j) * step + c, row[j]);
+    }
+}
+
+static void TYPED(cells)(const winograd_images *from, const winograd_block *b,
+                         const winograd_matrices *to)
+{
+    const int64_t whole = from->channels / VECTOR_LANES * VECTOR_LANES;
+    NUMBER *at = to->data;
+    place p = place_of(b);
+    for (int64_t i = 0; i < b->count; i++, place_next(&p, b), at += to->row) {
+        char *cells[4];
+        cells_of(from, &p, 2, cells);
+        for (int64_t c = 0; c < whole; c += VECTOR_LANES)
+            TYPED(some_cells)(cells, c, false, 0, at, to->step);
+        if (whole < from->channels)
+            TYPED(some_cells)(cells, whole, true, from->channels - whole, at, to->step);
+    }
+}
+
+/* G^T by four numbers. */
+VECTOR_INLINE void TYPED(join_taps)(const VECTOR s[4], VECTOR to[3])
+{
+    const VECTOR sum = (s[1] + s[2]) * (NUMBER)0.5;
+    to[0] = s[0] + sum, to[1] = (s[1] - s[2]) * (NUMBER)0.5, to[2] = sum + s[3];
+}
+
+/* A vector's taps. Returns 0 times their sum. */
+VECTOR_INLINE VECTOR TYPED(some_kernel)(const NUMBER *from, int64_t step, int64_t groups,
+                                        int64_t group, const bool part, int64_t left, NUMBER *to,
+                                        int64_t tap)
+{
+    VECTOR rows[4][3], column[4], taps[3], check = {0};
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        VECTOR row[4];
+        UNROLL for (int j = 0; j < 4; j++) row[j] =
+            TYPED(read)(from + (4 * i + j) * step, part, left);
+        for (int64_t g = 1; g < groups; g++)
+            UNROLL for (int j = 0; j < 4; j++) row[j] +=
+                TYPED(read)(from + g * group + (4 * i + j) * step, part, left);
+        TYPED(join_taps)(row, rows[i]);
+    }
+    UNROLL for (int j = 0; j < 3; j++)
+    {
+        UNROLL for (int i = 0; i < 4; i++) column[i] = rows[i][j];
+        TYPED(join_taps)(column, taps);
+        UNROLL for (int i = 0; i < 3; i++)
+        {
+            check += taps[i] * 0;
+            TYPED(write)(to + (3 * i + j) * tap, taps[i], part, left);
+        }
+    }
+    return check;
+}
+
+static bool TYPED(kernel)(const winograd_matrices *from, int64_t groups, int64_t group,
+                          int64_t rows, int64_t columns, void *to, int64_t tap_step)
+{
+    const int64_t whole = columns / VECTOR_LANES * VECTOR_LANES;
+    VECTOR check = {0};
+    for (int64_t i = 0; i < rows; i++) {
+        const NUMBER *at = (const NUMBER *)from->data + i * from->row;
+        NUMBER *row = (NUMBER *)to + i * columns;
+        for (int64_t j = 0; j < whole; j += VECTOR_LANES)
+            check +=
+                TYPED(some_kernel)(at + j, from->step, groups, group, false, 0, row + j, tap_step);
+        if (whole < columns)
+            check += TYPED(some_kernel)(at + whole, from->step, groups, group, true,
+                                        columns - whole, row + whole, tap_step);
+    }
+    return !vbits((MASK)(check != check));
 }
 
 #undef TYPE

@@ -18,9 +18,9 @@ typedef struct problem {
 } problem;
 
 static const problem problems[] = {
-    {{1, 4, 4, 1}, 1, {0, 0, 0, 0}},    {{2, 5, 7, 3}, 2, {1, 1, 1, 1}},
-    {{1, 3, 3, 16}, 33, {0, 0, 0, 0}},  {{3, 6, 4, 37}, 17, {1, 0, 0, 1}},
-    {{1, 1, 2, 5}, 8, {1, 1, 1, 1}},    {{2, 9, 10, 8}, 70, {3, 2, 4, 0}},
+    {{1, 4, 4, 1}, 1, {0, 0, 0, 0}},     {{2, 5, 7, 3}, 2, {1, 1, 1, 1}},
+    {{1, 3, 3, 16}, 33, {0, 0, 0, 0}},   {{3, 6, 4, 37}, 17, {1, 0, 0, 1}},
+    {{1, 1, 2, 5}, 8, {1, 1, 1, 1}},     {{2, 9, 10, 8}, 70, {3, 2, 4, 0}},
     {{2, 13, 13, 32}, 64, {0, 0, 0, 0}}, {{1, 12, 15, 65}, 31, {1, 1, 1, 1}},
 };
 enum { PROBLEMS = sizeof problems / sizeof *problems };
@@ -44,8 +44,8 @@ static outcome run(const problem *p, operands o, conv_winograd_use use)
     ed_watch(tape, o.kernel);
     ed_tensor *y =
         ed_conv2d(o.x, o.kernel, .padding = "EXPLICIT", .explicit_paddings = {p->pads, 4});
-    ed_list *d = ed_gradient(tape, y, ed_list_of(o.x, o.kernel),
-                             .output_gradients = ed_list_of(o.dy));
+    ed_list *d =
+        ed_gradient(tape, y, ed_list_of(o.x, o.kernel), .output_gradients = ed_list_of(o.dy));
     conv_winograd_set(CONV_WINOGRAD_WHERE_FASTER);
     return d ? (outcome){{y, ed_list_get(d, 0), ed_list_get(d, 1)}} : (outcome){{NULL}};
 }
@@ -189,8 +189,8 @@ static void measure(const problem *p, operands exact, const outcome *got, double
     const int64_t tiles = y[0] * of_y[0] * of_y[1];
     worst[0] = worst_of_tiles(wide[0], want.of[0], &patches, taps) / conv_winograd_bound(x[3]);
     worst[1] = worst_of_tiles(wide[1], want.of[1], &back, over) / conv_winograd_bound(y[3]);
-    worst[2] = worst_of_kernel(wide[2], want.of[2], tiles, &patches, &dy) /
-               conv_winograd_bound(tiles);
+    worst[2] =
+        worst_of_kernel(wide[2], want.of[2], tiles, &patches, &dy) / conv_winograd_bound(tiles);
     free(patches.sums), free(back.sums), free(dy.sums), free(taps), free(over);
 }
 
@@ -353,9 +353,9 @@ static void bias_and_relu_come_last(void **state)
             conv_winograd_set(CONV_WINOGRAD_ALWAYS);
             ed_tensor *y =
                 ed_conv2d(o.x, o.kernel, .padding = "EXPLICIT", .explicit_paddings = pads);
-            ed_tensor *z = ed_conv2d_bias(o.x, o.kernel, bias, .padding = "EXPLICIT",
-                                          .explicit_paddings = pads,
-                                          .activation = relu ? "relu" : "linear");
+            ed_tensor *z =
+                ed_conv2d_bias(o.x, o.kernel, bias, .padding = "EXPLICIT",
+                               .explicit_paddings = pads, .activation = relu ? "relu" : "linear");
             conv_winograd_set(CONV_WINOGRAD_WHERE_FASTER);
             y = ed_add(y, bias);
             assert_same_tensor(z, relu ? ed_relu(y) : y);
