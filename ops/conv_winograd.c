@@ -1,6 +1,6 @@
 /*
- * Winograd's convolution of images with their channels last: F(2x2, 3x3), see conv_winograd.h. Per
- * block of tiles, small enough for its matrices to stay in the second-level cache:
+ * Winograd's convolution, F(2x2, 3x3), see conv_winograd.h. Per block of tiles, small enough for its
+ * matrices to stay in the second-level cache:
  *
  *     source --patches--> V[16][tile, channels] --products with U--> M[16][tile, results] --> y
  *
@@ -51,24 +51,28 @@ typedef struct winograd {
     winograd_end end;
     winograd_block all;
     int64_t block;          /* tiles */
+    winograd_bands bands;   /* instead of blocks, if channels come first */
+    conv source;            /* likewise, of `from` */
+    int64_t lines, results; /* likewise: bytes of a band's copies */
     int64_t matrix, panels; /* bytes of a matrix of U and of its panels' steps */
     char *packed;
     conv_crew crew;
 } winograd;
 
-static bool is_regular(const conv *c)
+static bool is_regular(const conv *c, bool back)
 {
     const window *w = &c->w;
-    bool is = c->groups == 1 && c->in && conv_channels_last(c);
+    bool is = c->groups == 1 && c->in;
     for (int d = 0; d < 2; d++)
-        is = is && w->extent[d] == WINOGRAD_KERNEL && w->stride[d] == 1 && w->dilation[d] == 1;
+        is = is && w->extent[d] == WINOGRAD_KERNEL && w->stride[d] == 1 && w->dilation[d] == 1 &&
+             (!back || conv_channels_last(c) || w->before[d] < WINOGRAD_KERNEL);
     return is;
 }
 
 bool conv_winograd_suits(const conv *c, bool back)
 {
     const int64_t *cells = back ? c->w.image : c->w.out;
-    if (use == CONV_WINOGRAD_NEVER || !is_regular(c)) return false;
+    if (use == CONV_WINOGRAD_NEVER || !is_regular(c, back)) return false;
     const int64_t tiles = conv_ceil(cells[0], WINOGRAD_TILE) * conv_ceil(cells[1], WINOGRAD_TILE);
     if (use == CONV_WINOGRAD_ALWAYS) return true;
     return c->in >= LEAST_CHANNELS && c->out >= LEAST_CHANNELS && c->in * c->out >= LEAST_PAIRS &&
@@ -96,6 +100,25 @@ static int64_t block_of(const winograd *p)
     return conv_ceil(conv_min(some, conv_ceil(p->all.count, MOST_BLOCKS)), rows) * rows;
 }
 
+/* The convolution that the results are, for copies of what it reads; and bands of its tiles. */
+static void begin_bands(winograd *p)
+{
+    conv *c = &p->source;
+    *c = *p->c;
+    if (p->back) {
+        c->x = p->from.data, c->in = p->from.channels, c->in_images = p->from.layout;
+        for (int d = 0; d < 2; d++) {
+            c->w.image[d] = p->from.cells[d], c->w.out[d] = p->to.cells[d];
+            c->w.before[d] = p->from.before[d];
+        }
+    }
+    p->bands = winograd_bands_of(p->all.tiles, c->w.batch, p->block);
+    p->block = p->bands.images * p->bands.rows * p->all.tiles[1];
+    p->lines = conv_ceil(winograd_lines_bytes(&p->bands, c), 64) * 64;
+    p->results =
+        p->bands.images * p->bands.rows * WINOGRAD_TILE * p->to.cells[1] * p->m.row * c->size;
+}
+
 static winograd begin(const conv *c, bool back, char *marks)
 {
     const window *w = &c->w;
@@ -117,6 +140,7 @@ static winograd begin(const conv *c, bool back, char *marks)
     p.v.row = winograd_row(c, p.from.channels);
     p.m.row = winograd_row(c, p.to.channels);
     p.block = block_of(&p);
+    if (!conv_channels_last(c)) begin_bands(&p);
     p.v.step = p.block * p.v.row;
     p.m.step = p.block * p.m.row;
     p.panels = p.from.channels * c->panel;
@@ -175,6 +199,39 @@ static void multiply(const winograd *p, int64_t tiles, const char *v, char *m)
     }
 }
 
+/* One block, or one band by way of copies. */
+static void run_block(winograd *p, int64_t i)
+{
+    winograd_block b = p->all;
+    b.first = i * p->block;
+    b.count = conv_min(p->block, p->all.count - b.first);
+    p->loops->patches(&p->from, &b, &p->v);
+    multiply(p, b.count, p->v.data, p->m.data);
+    p->loops->results(&p->m, &b, &p->to, &p->end);
+}
+
+static void run_band(const winograd *p, int64_t i, char *scratch)
+{
+    const int64_t cell = p->m.row * p->c->size, columns = p->to.cells[1];
+    const winograd_band at = winograd_band_at(&p->bands, i);
+    const winograd_images from = winograd_lines(&p->bands, &at, &p->source, scratch);
+    winograd_images to = p->to;
+    winograd_end end = p->end;
+    const int64_t top = at.row * WINOGRAD_TILE;
+    end.marks += at.image * p->all.tiles[0] + at.row;
+    to.cells[0] = conv_min(at.rows * WINOGRAD_TILE, to.cells[0] - top);
+    to.data = scratch + p->lines;
+    to.layout =
+        (conv_layout){.image = to.cells[0] * columns * cell, .row = columns * cell, .cell = cell};
+    p->loops->patches(&from, &at.block, &p->v);
+    multiply(p, at.block.count, p->v.data, p->m.data);
+    p->loops->results(&p->m, &at.block, &to, &end);
+    for (int64_t image = 0; image < at.images; image++) ISA_CALL(gemm_turn)
+    (p->c->wide, to.cells[0] * columns, to.channels, to.data + image * to.layout.image, cell,
+     p->to.data + (at.image + image) * p->to.layout.image + top * p->to.layout.row,
+     p->to.layout.channel);
+}
+
 static void block_range(int64_t first, int64_t last, int worker, void *user)
 {
     winograd p = *(const winograd *)user;
@@ -184,27 +241,25 @@ static void block_range(int64_t first, int64_t last, int worker, void *user)
     p.from.outside = (char *)p.m.data + WINOGRAD_MATRICES * p.m.step * size;
     p.to.outside = p.from.outside + p.v.row * size;
     memset(p.from.outside, 0, (size_t)(p.v.row * size));
-    for (int64_t i = first; i < last; i++) {
-        winograd_block b = p.all;
-        b.first = i * p.block;
-        b.count = conv_min(p.block, p.all.count - b.first);
-        p.loops->patches(&p.from, &b, &p.v);
-        multiply(&p, b.count, p.v.data, p.m.data);
-        p.loops->results(&p.m, &b, &p.to, &p.end);
-    }
+    for (int64_t i = first; i < last; i++)
+        if (p.bands.count)
+            run_band(&p, i, p.to.outside + p.m.row * size);
+        else
+            run_block(&p, i);
 }
 
 /* Bytes that a thread needs: of a block, or of a chunk of the kernel. */
 static size_t scratch_of(const winograd *p)
 {
     const int64_t block = (WINOGRAD_MATRICES * p->block + 1) * (p->v.row + p->m.row);
-    return (size_t)(conv_max(block, WINOGRAD_MATRICES * CHUNK * CHUNK) * p->c->size);
+    const int64_t bytes = block * p->c->size + p->lines + p->results;
+    return (size_t)conv_max(bytes, WINOGRAD_MATRICES * CHUNK * CHUNK * p->c->size);
 }
 
 bool conv_winograd(const conv *c, bool back, char *marks)
 {
     winograd p = begin(c, back, marks);
-    const int64_t units = conv_ceil(p.all.count, p.block);
+    const int64_t units = p.bands.count ? p.bands.count : conv_ceil(p.all.count, p.block);
     const int64_t chunks = conv_ceil(c->in, CHUNK) * conv_ceil(c->out, CHUNK);
     size_t bytes;
     if (!memory_mul((size_t)p.matrix, WINOGRAD_MATRICES, &bytes)) return conv_too_large();

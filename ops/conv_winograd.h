@@ -1,5 +1,6 @@
 /*
- * Between conv_winograd.c and conv_winograd_kernel.c and their loops, conv_winograd.simd.c.
+ * Between conv_winograd.c, conv_winograd_kernel.c, what both use for images whose channels come
+ * first, conv_winograd_bands.c, and their loops, conv_winograd.simd.c.
  *
  * Winograd's F(2x2, 3x3): the four results of a tile of 2x2, windows of 3x3 over a patch d of 4x4,
  * take 16 products for each pair of channels, not 36:
@@ -77,5 +78,26 @@ const winograd_loops *winograd_loops_of(const conv *c);
 /* Numbers of a row of a matrix: whole vectors, and a line of the cache more, since rows whose
  * distance is a large power of two drive each other out. */
 int64_t winograd_row(const conv *c, int64_t channels);
+
+/* Tiles of `batch` images whose channels come first, in bands: rows of tiles, or whole images. */
+typedef struct winograd_bands {
+    int64_t tiles[2], batch;     /* of an image; images */
+    int64_t rows, images, count; /* of a band; bands */
+} winograd_bands;
+
+typedef struct winograd_band {
+    int64_t image, images, row, rows; /* the first and how many */
+    winograd_block block;             /* the tiles, as if there were no others */
+} winograd_band;
+
+/* Bands of about so many tiles. */
+winograd_bands winograd_bands_of(const int64_t tiles[2], int64_t batch, int64_t some);
+winograd_band winograd_band_at(const winograd_bands *b, int64_t i);
+
+/* Copies what the windows of a convolution, or its tiles themselves where the window is one cell,
+ * read of its x. `to` has room for winograd_lines_bytes. */
+winograd_images winograd_lines(const winograd_bands *b, const winograd_band *at, const conv *c,
+                               char *to);
+int64_t winograd_lines_bytes(const winograd_bands *b, const conv *c);
 
 #endif

@@ -31,11 +31,40 @@ typedef struct winograd_sums {
     winograd_block all;
     winograd_matrices v, w, sums; /* of a block, and of a group */
     int64_t block, blocks;        /* tiles of one; of all images */
+    winograd_bands bands;         /* instead of them, if channels come first */
+    int64_t lines[2];             /* likewise: bytes of copies of x and dy */
     int64_t channels, parts;      /* of a part; of all channels */
     int64_t groups, group;        /* elements of one's sums */
     bool finite;
     conv_crew crew;
 } winograd_sums;
+
+/* The convolutions whose x are a part of x and dy, for copies of what their windows read. */
+static conv source_of_x(const winograd_sums *p, int64_t channel)
+{
+    conv c = *p->c;
+    c.x += channel * c.in_images.channel;
+    c.in = conv_min(p->channels, c.in - channel);
+    return c;
+}
+
+static conv source_of_dy(const winograd_sums *p)
+{
+    conv c = *p->c;
+    c.x = c.y, c.in = c.out, c.in_images = c.out_images;
+    for (int d = 0; d < 2; d++) c.w.image[d] = c.w.out[d], c.w.before[d] = 0, c.w.extent[d] = 1;
+    return c;
+}
+
+static void begin_bands(winograd_sums *p)
+{
+    const conv x = source_of_x(p, 0), dy = source_of_dy(p);
+    p->bands = winograd_bands_of(p->all.tiles, x.w.batch, p->block);
+    p->block = p->bands.images * p->bands.rows * p->all.tiles[1];
+    p->blocks = p->bands.count;
+    p->lines[0] = conv_ceil(winograd_lines_bytes(&p->bands, &x), 64) * 64;
+    p->lines[1] = conv_ceil(winograd_lines_bytes(&p->bands, &dy), 64) * 64;
+}
 
 static winograd_sums begin(const conv *c)
 {
@@ -54,10 +83,12 @@ static winograd_sums begin(const conv *c)
     p.channels = conv_min(conv_max(PART_BYTES / row, LEAST_CHANNELS), c->in);
     p.parts = conv_ceil(c->in, p.channels);
     p.channels = conv_ceil(c->in, p.parts);
+    p.parts = conv_ceil(c->in, p.channels);
     const int64_t bytes = WINOGRAD_MATRICES * (p.channels + c->out) * c->size;
     p.all.count = w->batch * p.all.tiles[0] * p.all.tiles[1];
     p.block = conv_min(conv_max(BLOCK_BYTES / bytes, LEAST_TILES), p.all.count);
     p.blocks = conv_ceil(p.all.count, p.block);
+    if (!conv_channels_last(c)) begin_bands(&p);
     p.groups = conv_min(conv_ceil(UNITS, p.parts), p.blocks);
     p.v.row = winograd_row(c, p.channels);
     p.w.row = p.sums.row = winograd_row(c, c->out);
@@ -93,22 +124,37 @@ static void multiply(const winograd_sums *p, int64_t tiles, int64_t channels, bo
     }
 }
 
-/* The sums of one group of blocks, of one part of the channels. */
-static void sum_unit(winograd_sums p, int64_t unit)
+/* Transforms a block, of a part of the channels, or a band by way of copies. Returns its tiles. */
+static int64_t transform(const winograd_sums *p, int64_t i, int64_t channel, char *scratch)
 {
-    const int64_t group = unit / p.parts, channel = unit % p.parts * p.channels, size = p.c->size;
-    const int64_t first = p.blocks * group / p.groups, last = p.blocks * (group + 1) / p.groups;
-    char *sums = (char *)p.sums.data + (group * p.group + channel * p.sums.row) * size;
-    p.x.data += channel * size;
-    p.x.channels = conv_min(p.channels, p.c->in - channel);
-    for (int64_t i = first; i < last && p.x.channels > 0; i++) {
-        winograd_block b = p.all;
-        b.first = i * p.block;
-        b.count = conv_min(p.block, p.all.count - b.first);
-        p.loops->patches(&p.x, &b, &p.v);
-        p.loops->cells(&p.dy, &b, &p.w);
-        multiply(&p, b.count, p.x.channels, i > first, sums);
+    winograd_images x = p->x, dy = p->dy;
+    winograd_block b = p->all;
+    if (p->bands.count) {
+        const winograd_band at = winograd_band_at(&p->bands, i);
+        const conv of_x = source_of_x(p, channel), of_dy = source_of_dy(p);
+        b = at.block;
+        x = winograd_lines(&p->bands, &at, &of_x, scratch);
+        dy = winograd_lines(&p->bands, &at, &of_dy, scratch + p->lines[0]);
+    } else {
+        b.first = i * p->block;
+        b.count = conv_min(p->block, p->all.count - b.first);
+        x.data += channel * p->c->size;
+        x.channels = conv_min(p->channels, p->c->in - channel);
     }
+    p->loops->patches(&x, &b, &p->v);
+    p->loops->cells(&dy, &b, &p->w);
+    return b.count;
+}
+
+/* The sums of one group of blocks, of one part of the channels. */
+static void sum_unit(const winograd_sums *p, int64_t unit, char *scratch)
+{
+    const int64_t group = unit / p->parts, channel = unit % p->parts * p->channels;
+    const int64_t first = p->blocks * group / p->groups, last = p->blocks * (group + 1) / p->groups;
+    const int64_t channels = conv_min(p->channels, p->c->in - channel);
+    char *sums = (char *)p->sums.data + (group * p->group + channel * p->sums.row) * p->c->size;
+    for (int64_t i = first; i < last; i++)
+        multiply(p, transform(p, i, channel, scratch), channels, i > first, sums);
 }
 
 static void sum_range(int64_t first, int64_t last, int worker, void *user)
@@ -119,7 +165,8 @@ static void sum_range(int64_t first, int64_t last, int worker, void *user)
     p.w.data = (char *)p.v.data + WINOGRAD_MATRICES * p.v.step * size;
     p.x.outside = p.dy.outside = (char *)p.w.data + WINOGRAD_MATRICES * p.w.step * size;
     memset(p.x.outside, 0, (size_t)((p.v.row + p.w.row) * size));
-    for (int64_t i = first; i < last; i++) sum_unit(p, i);
+    for (int64_t i = first; i < last; i++)
+        sum_unit(&p, i, p.x.outside + (p.v.row + p.w.row) * size);
 }
 
 /* The kernel's rows: the groups' sums joined and transformed. */
@@ -139,7 +186,8 @@ bool conv_winograd_kernel(const conv *c, bool *finite)
 {
     winograd_sums p = begin(c);
     const int64_t units = p.groups * p.parts, grain = conv_grain(c, units);
-    const int64_t scratch = (WINOGRAD_MATRICES * p.block + 1) * (p.v.row + p.w.row) * c->size;
+    const int64_t scratch =
+        (WINOGRAD_MATRICES * p.block + 1) * (p.v.row + p.w.row) * c->size + p.lines[0] + p.lines[1];
     size_t bytes;
     if (!memory_mul((size_t)(p.group * c->size), (size_t)p.groups, &bytes)) return conv_too_large();
     p.sums.data = memory_alloc(bytes);

@@ -36,18 +36,34 @@ typedef struct outcome {
 
 static const char *const names[] = {"conv2d", "the input's gradient", "the kernel's gradient"};
 
+/* With channels first, of images turned there and back. */
+static ed_tensor *to_first(ed_tensor *x, bool first)
+{
+    return first ? ed_contiguous(ed_transpose(x, .perm = ED_AXES(0, 3, 1, 2))) : x;
+}
+
+static ed_tensor *to_last(ed_tensor *x, bool first)
+{
+    return first ? ed_contiguous(ed_transpose(x, .perm = ED_AXES(0, 2, 3, 1))) : x;
+}
+
+static bool first; /* whether channels come first */
+
 static outcome run(const problem *p, operands o, conv_winograd_use use)
 {
     conv_winograd_set(use);
+    o.x = to_first(o.x, first), o.dy = to_first(o.dy, first);
     ed_tape *tape = ed_tape_begin();
     ed_watch(tape, o.x);
     ed_watch(tape, o.kernel);
     ed_tensor *y =
-        ed_conv2d(o.x, o.kernel, .padding = "EXPLICIT", .explicit_paddings = {p->pads, 4});
+        ed_conv2d(o.x, o.kernel, .padding = "EXPLICIT", .explicit_paddings = {p->pads, 4},
+                  .data_format = first ? "NCHW" : "NHWC");
     ed_list *d =
         ed_gradient(tape, y, ed_list_of(o.x, o.kernel), .output_gradients = ed_list_of(o.dy));
     conv_winograd_set(CONV_WINOGRAD_WHERE_FASTER);
-    return d ? (outcome){{y, ed_list_get(d, 0), ed_list_get(d, 1)}} : (outcome){{NULL}};
+    if (!d) return (outcome){{NULL}};
+    return (outcome){{to_last(y, first), to_last(ed_list_get(d, 0), first), ed_list_get(d, 1)}};
 }
 
 static ed_ints shape_of_dy(const problem *p, int64_t shape[4])
@@ -349,15 +365,17 @@ static void bias_and_relu_come_last(void **state)
             const problem *p = &problems[i];
             const operands o = make(p, normal);
             ed_tensor *bias = normal(ED_SHAPE(p->out), ed_generator_from_seed(1));
+            ed_tensor *x = to_first(o.x, first);
+            const char *format = first ? "NCHW" : "NHWC";
             const ed_ints pads = {p->pads, 4};
             conv_winograd_set(CONV_WINOGRAD_ALWAYS);
-            ed_tensor *y =
-                ed_conv2d(o.x, o.kernel, .padding = "EXPLICIT", .explicit_paddings = pads);
+            ed_tensor *y = ed_conv2d(x, o.kernel, .padding = "EXPLICIT", .explicit_paddings = pads,
+                                     .data_format = format);
             ed_tensor *z =
-                ed_conv2d_bias(o.x, o.kernel, bias, .padding = "EXPLICIT",
-                               .explicit_paddings = pads, .activation = relu ? "relu" : "linear");
+                ed_conv2d_bias(x, o.kernel, bias, .padding = "EXPLICIT", .explicit_paddings = pads,
+                               .data_format = format, .activation = relu ? "relu" : "linear");
             conv_winograd_set(CONV_WINOGRAD_WHERE_FASTER);
-            y = ed_add(y, bias);
+            y = ed_add(y, first ? ed_reshape(bias, ED_SHAPE(-1, 1, 1)) : bias);
             assert_same_tensor(z, relu ? ed_relu(y) : y);
         }
 }
@@ -403,6 +421,13 @@ static void allocations_that_fail(void **state)
     }
 }
 
+static int channels_first(void **state)
+{
+    (void)state;
+    first = true;
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,5 +440,6 @@ int main(void)
         cmocka_unit_test_teardown(any_number_of_threads_gives_the_same_bits, check_end),
         cmocka_unit_test_teardown(allocations_that_fail, check_end),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("channels last", tests, NULL, NULL) +
+           cmocka_run_group_tests_name("channels first", tests, channels_first, NULL);
 }

@@ -139,32 +139,16 @@ static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t
     }
 }
 
-/*
- * Turns `rows` rows of a panel's sums, a panel apart, into C's columns. Where C's column is
- * contiguous, registers do it: as many rows as there are lanes, PIECE bytes of each at a time.
- */
-INLINE void panel_out(const gemm_runs_job *job, const bool wide, int64_t rows, int64_t columns,
-                      const char *sums, char *c)
+/* Turns `rows` rows of a panel's sums, a panel apart, into C's columns. */
+static void panel_out(const gemm_runs_job *job, int64_t rows, int64_t columns, const char *sums,
+                      char *c)
 {
-    const int size = size_of(wide), lanes = lanes_of(wide), each = PIECE / size;
-    for (int64_t i = 0; i < rows && job->c_row == size; i += lanes) {
-        const char *row[BYTES / 4];
-        for (int q = 0; q < lanes; q++) row[q] = sums + min(i + q, rows - 1) * PANEL;
-        for (int64_t j = 0; j < columns; j += each) {
-            vec turned[PIECE / 4];
-            load_turned(wide, row, j * size, turned);
-            char *to = c + i * size + j * job->c_col;
-            UNROLL for (int q = 0; q < each; q++, to += job->c_col)
-            {
-                if (j + q >= columns) continue;
-                if (i + lanes <= rows)
-                    store(to, turned[q]);
-                else
-                    store_part(wide, to, turned[q], (int)(rows - i));
-            }
-        }
+    const int size = size_of(job->wide);
+    if (job->c_row == size) {
+        ISA_NAME(gemm_turn)(job->wide, rows, columns, sums, PANEL, c, job->c_col);
+        return;
     }
-    for (int64_t i = 0; i < rows && job->c_row != size; i++)
+    for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
             memcpy(c + i * job->c_row + j * job->c_col, sums + i * PANEL + j * size, (size_t)size);
 }
@@ -218,10 +202,7 @@ void ISA_NAME(gemm_runs)(const gemm_runs_job *job)
             char *c = job->c + i * job->c_row + j * job->c_col;
             t.c = sums;
             stripes_run(t, wide, rows, vecs);
-            if (wide)
-                panel_out(job, true, rows, width, sums, c);
-            else
-                panel_out(job, false, rows, width, sums, c);
+            panel_out(job, rows, width, sums, c);
         }
     }
 }

@@ -68,4 +68,38 @@ void ISA_NAME(gemm_pack)(bool wide, int64_t k, int64_t n, const char *b, int64_t
     (wide, min(panel, n - j), k, b + j * b_col, b_col, b_row, panels, PANEL);
 }
 
+/* gemm_turn for either dtype: registers turn as many rows as there are lanes, PIECE bytes of each at
+ * a time. */
+INLINE void turn(const bool wide, int64_t rows, int64_t columns, const char *from, int64_t row_step,
+                 char *to, int64_t column_step)
+{
+    const int size = size_of(wide), lanes = lanes_of(wide), each = PIECE / size;
+    for (int64_t i = 0; i < rows; i += lanes) {
+        const char *row[BYTES / 4];
+        for (int q = 0; q < lanes; q++) row[q] = from + min(i + q, rows - 1) * row_step;
+        for (int64_t j = 0; j < columns; j += each) {
+            vec turned[PIECE / 4];
+            load_turned(wide, row, j * size, turned);
+            char *at = to + i * size + j * column_step;
+            UNROLL for (int q = 0; q < each; q++, at += column_step)
+            {
+                if (j + q >= columns) continue;
+                if (i + lanes <= rows)
+                    store(at, turned[q]);
+                else
+                    store_part(wide, at, turned[q], (int)(rows - i));
+            }
+        }
+    }
+}
+
+void ISA_NAME(gemm_turn)(bool wide, int64_t rows, int64_t columns, const char *from,
+                         int64_t row_step, char *to, int64_t column_step)
+{
+    if (wide)
+        turn(true, rows, columns, from, row_step, to, column_step);
+    else
+        turn(false, rows, columns, from, row_step, to, column_step);
+}
+
 #endif

@@ -71,6 +71,11 @@ ISA_DECLARE(void, gemm_pack, bool wide, int64_t k, int64_t n, const char *b, int
 ISA_DECLARE(void, gemm_pack_lines, bool wide, int64_t lines, int64_t k, const char *from,
             int64_t line_step, int64_t step, char *to, int64_t stride);
 
+/* Turns rows of `columns` elements, readable up to the end of a vector, into columns: to[i * size +
+ * j * column_step] = from[i * row_step + j * size]. Nothing else is written. */
+ISA_DECLARE(void, gemm_turn, bool wide, int64_t rows, int64_t columns, const char *from,
+            int64_t row_step, char *to, int64_t column_step);
+
 /*
  * Adds the steps [p, p + gemm_block) of k to C, or begins or ends the sums where these are the
  * first or the last. `panels` has the steps' rows of B, packed by gemm_pack one panel behind the
