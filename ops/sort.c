@@ -10,9 +10,12 @@
 /*
  * sort, argsort, top_k. Elements become unsigned keys in their order, which are sorted digit by
  * digit (radix sort), least significant first: stable, and no comparison is made. Digits that are
- * the same everywhere are passed over. Of a few thousand items vectors make short work by a network
- * of comparisons, where the instruction set has one (ops/sort.simd.c); items with indices are all
- * different, so that it cannot change the order of equal ones.
+ * the same everywhere are passed over.
+ *
+ * Where the instruction set has vectors for it (ops/sort.simd.c), numbers are sorted by quicksort
+ * instead, and few of them by a network of comparisons. Neither is stable, but equal keys are
+ * alike, and keys with indices all different. Should one part after the other be far from half,
+ * the radix sort takes over: no order of the elements makes it slow.
  *
  * Short lines are shared out among the threads. Of a long one each thread sorts a share of the
  * values, so that no two write to the same place: the highest digit in which keys differ is
@@ -20,10 +23,11 @@
  */
 
 enum {
-    SORT_VERY_FEW = HARD(1, 12),     /* items for which no network is started */
-    SORT_FEW = 48,                   /* items that are put in order one by one */
-    SORT_NARROW = HARD(64, 1 << 12), /* below so many a digit has 8 bits, else 11 */
-    SORT_ALONE = HARD(256, 1 << 16), /* from so many on a line is for all threads */
+    SORT_VERY_FEW = HARD(1, 12),                /* items for which no network is started */
+    SORT_QUICK = HARD(256, SORT_NETWORK_BYTES), /* more bytes are parted by size */
+    SORT_FEW = 48,                              /* items that are put in order one by one */
+    SORT_NARROW = HARD(64, 1 << 12),            /* below so many a digit has 8 bits, else 11 */
+    SORT_ALONE = HARD(256, 1 << 16),            /* from so many on a line is for all threads */
     SORT_SHARES = 16,
     SORT_NARROW_BITS = 8,
     SORT_NARROW_DIGITS = 4, /* counted at once: all of 32 bits */
@@ -46,7 +50,7 @@ typedef struct sort_share {
 typedef struct sorting {
     void *items;
     const sort_converter *convert;
-    const sort_networks *networks;
+    const sort_vectors *vectors; /* for items of 4 and 8 bytes */
     const top_loops *top;
     int64_t *counts;
     size_t counted; /* counts that a share has */
@@ -113,12 +117,12 @@ static bool split_shares(sorting *s)
 #define TYPE            u32
 #define SORT_KEY(i)     (i)
 #define SORT_BITS       32
-#define SORT_NETWORK(s) (s)->networks->u32
+#define SORT_VECTORS(s) (&(s)->vectors[0])
 #include "ops/sort_items.typed.h"
 #define TYPE            u64
 #define SORT_KEY(i)     (i)
 #define SORT_BITS       64
-#define SORT_NETWORK(s) (s)->networks->u64
+#define SORT_VECTORS(s) (&(s)->vectors[1])
 #include "ops/sort_items.typed.h"
 #define TYPE        pair
 #define SORT_KEY(i) (i).key
@@ -170,14 +174,14 @@ static bool run_lines(sort_lines *all, int64_t items)
     const int threads = threads_count();
     const int workers = all->lines < threads ? (int)all->lines : threads;
     static const sort_converter *const converters[ISA_COUNT] = ISA_TABLE(sort_converters);
-    static const sort_networks *const networks[ISA_COUNT] = ISA_TABLE(sort_networks_table);
+    static const sort_vectors *const vectors[ISA_COUNT] = ISA_TABLE(sort_vectors_table);
     static const top_loops *const tops[ISA_COUNT] = ISA_TABLE(top_loops_table);
     all->rooms = memory_zalloc((size_t)workers * sizeof *all->rooms);
     bool ok = all->rooms;
     for (int i = 0; ok && i < workers; i++) {
         sorting *s = &all->rooms[i];
         s->convert = &converters[isa_level][all->call->inputs[0]->dtype];
-        s->networks = networks[isa_level];
+        s->vectors = vectors[isa_level];
         s->top = &tops[isa_level][all->call->inputs[0]->dtype];
         s->n_shares = all->lines >= threads ? 1 : threads < SORT_SHARES ? threads : SORT_SHARES;
         s->counted = items < SORT_NARROW ? SORT_NARROW_DIGITS << SORT_NARROW_BITS

@@ -36,13 +36,17 @@ typedef struct sort_converter {
 } sort_converter;
 ISA_DECLARE_TABLE(sort_converter, sort_converters, [ED_DTYPE_COUNT]);
 
-/* Sort n numbers, unless they are too many: then they return false. NULL where the set's vectors
- * are no help. */
-typedef struct sort_networks {
-    bool (*u32)(uint32_t *items, int64_t n);
-    bool (*u64)(uint64_t *items, int64_t n);
-} sort_networks;
-ISA_DECLARE_TABLE(sort_networks, sort_networks_table, [1]);
+/* For items of 4 and of 8 bytes, by vectors; NULL where the set's are no help. network: sorts n
+ * items of at most SORT_NETWORK_BYTES, in place or to another place. pivot: about their median.
+ * part: those up to `most` go to the front of `low`, the others to that of `high`, of which one may
+ * be where they come from; how many are low. */
+enum { SORT_NETWORK_BYTES = 4096 };
+typedef struct sort_vectors {
+    void (*network)(const void *from, void *to, int64_t n);
+    uint64_t (*pivot)(const void *items, int64_t n);
+    int64_t (*part)(const void *from, void *low, void *high, int64_t n, uint64_t most);
+} sort_vectors;
+ISA_DECLARE_TABLE(sort_vectors, sort_vectors_table, [2]);
 
 /* Items that top_k gathers: keys with indices. Elements are tested TOP_BLOCK at a time, and a block
  * needs room for all of them. */

@@ -39,21 +39,12 @@ static void TYPED(move_items)(const ITEM *from, ITEM *to, int64_t n, int shift, 
     }
 }
 
-/* Sorts by the bits from `shift` on, in one thread; where the items are then, `items` or `room`. */
-static ITEM *TYPED(sort_alone)(const sorting *s, int64_t *counts, ITEM *items, ITEM *room,
-                               int64_t n, int shift)
+/* Sorts by the bits from `shift` on, digit by digit; where the items are then, `items` or `room`. */
+static ITEM *TYPED(sort_digits)(int64_t *counts, ITEM *items, ITEM *room, int64_t n, int shift)
 {
-    (void)s;
     const bool narrow = n < SORT_NARROW;
     const int bits = narrow ? SORT_NARROW_BITS : SORT_WIDE_BITS;
     const int digits = narrow ? SORT_NARROW_DIGITS : SORT_WIDE_DIGITS;
-#if defined(SORT_NETWORK)
-    if (n > SORT_VERY_FEW && SORT_NETWORK(s) && SORT_NETWORK(s)(items, n)) return items;
-#endif
-    if (n <= SORT_FEW) {
-        TYPED(sort_few)(items, n);
-        return items;
-    }
     for (; shift < SORT_BITS; shift += digits * bits) {
         if (narrow)
             TYPED(count_digits)(items, n, shift, counts, SORT_NARROW_DIGITS, SORT_NARROW_BITS);
@@ -70,6 +61,56 @@ static ITEM *TYPED(sort_alone)(const sorting *s, int64_t *counts, ITEM *items, I
             room = other;
         }
     }
+    return items;
+}
+
+#if defined(SORT_VECTORS)
+/*
+ * Sorts n items, which are in `to` or in `room`, into `to`. Those below the pivot go to `to`, the
+ * others to `room`, where they have room enough for what comes next: of either place what the one
+ * part leaves is as long as the other part. If there are none below it, those that equal it are
+ * done. `depth` is how often parts may still be parted.
+ */
+static void TYPED(sort_quickly)(const sorting *s, int64_t *counts, const ITEM *from, ITEM *to,
+                                ITEM *room, int64_t n, int depth)
+{
+    const sort_vectors *v = SORT_VECTORS(s);
+    if (n * (int64_t)sizeof *to <= SORT_QUICK) {
+        v->network(from, to, n);
+        return;
+    }
+    if (depth == 0) {
+        ITEM *items = from == to ? to : room;
+        items = TYPED(sort_digits)(counts, items, from == to ? room : to, n, 0);
+        if (items != to) memcpy(to, items, (size_t)n * sizeof *to);
+        return;
+    }
+    const uint64_t pivot = v->pivot(from, n);
+    const int64_t low = pivot ? v->part(from, to, room, n, pivot - 1) : 0;
+    if (low) {
+        TYPED(sort_quickly)(s, counts, to, to, room + n - low, low, depth - 1);
+        TYPED(sort_quickly)(s, counts, room, to + low, room, n - low, depth - 1);
+    } else {
+        const int64_t equal = v->part(pivot ? room : from, to, room, n, pivot);
+        TYPED(sort_quickly)(s, counts, room, to + equal, room, n - equal, depth - 1);
+    }
+}
+#endif
+
+/* Sorts by the bits from `shift` on, in one thread; where the items are then, `items` or `room`. */
+static ITEM *TYPED(sort_alone)(const sorting *s, int64_t *counts, ITEM *items, ITEM *room,
+                               int64_t n, int shift)
+{
+#if defined(SORT_VECTORS)
+    if (n > SORT_VERY_FEW && SORT_VECTORS(s)->network) {
+        const int depth = 2 * (64 - __builtin_clzll((uint64_t)n));
+        TYPED(sort_quickly)(s, counts, items, items, room, n, depth);
+        return items;
+    }
+#endif
+    (void)s;
+    if (n > SORT_FEW) return TYPED(sort_digits)(counts, items, room, n, shift);
+    TYPED(sort_few)(items, n);
     return items;
 }
 
@@ -140,5 +181,5 @@ static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, i
 #undef ITEM
 #undef SORT_KEY
 #undef SORT_BITS
-#undef SORT_NETWORK
+#undef SORT_VECTORS
 #undef TYPE

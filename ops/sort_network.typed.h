@@ -1,4 +1,7 @@
-/* A bitonic network for one type of unsigned numbers; ops/sort.simd.c says how. */
+/*
+ * A bitonic network, and the steps of quicksort above it, for one type of unsigned numbers;
+ * ops/sort.simd.c says how.
+ */
 #define KEYS          TYPED(keys)
 #define keys_u32      vu32
 #define keys_u64      vu64
@@ -6,6 +9,7 @@
 #define LEAST(a, b)   TYPED(SORT_LEAST)(a, b)
 #define MOST(a, b)    TYPED(SORT_MOST)(a, b)
 #define SWAPPED(v, c) TYPED(SORT_SWAPPED)(v, c)
+#define BLOCK         (LANES * LANES)
 
 /* Lanes whose number has the bit `bit` take the larger of their own and that at number ^ c. */
 #define UPPER_LANES(bit)                                                                           \
@@ -57,6 +61,90 @@ VECTOR_INLINE void TYPED(compare)(KEYS *a, KEYS *b)
     *a = least;
 }
 
+/* ---- A block: as many vectors as they have lanes ------------------------------------------------ */
+
+/* Each column of a block whose columns are bitonic in order. */
+VECTOR_INLINE void TYPED(merge_columns)(KEYS *x)
+{
+#pragma GCC unroll 4
+    for (int half = LANES / 2; half; half /= 2)
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++)
+            if (!(i & half)) TYPED(compare)(&x[i], &x[i + half]);
+}
+
+/* Each column of any block in order. */
+VECTOR_INLINE void TYPED(sort_columns)(KEYS *x)
+{
+#pragma GCC unroll 4
+    for (int half = 1; half < LANES; half *= 2) {
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++)
+            if (!(i & half)) TYPED(compare)(&x[i], &x[i ^ (2 * half - 1)]);
+#pragma GCC unroll 4
+        for (int part = half / 2; part; part /= 2)
+#pragma GCC unroll 16
+            for (int i = 0; i < LANES; i++)
+                if (!(i & part)) TYPED(compare)(&x[i], &x[i + part]);
+    }
+}
+
+/* Columns whose number has the bit `bit` against those at number ^ c turned around: the larger ones
+ * to the former. */
+#define COMPARE_COLUMNS(x, c, bit)                                                                 \
+    _Pragma("GCC unroll 8") for (int i = 0; i < LANES / 2; i++)                                    \
+    {                                                                                              \
+        const KEYS a = x[i], b = x[LANES - 1 - i], of_a = SWAPPED(a, c), of_b = SWAPPED(b, c);     \
+        x[i] = TYPED(SORT_UPPER)(UPPER_LANES(bit), LEAST(a, of_b), MOST(a, of_b));                 \
+        x[LANES - 1 - i] = TYPED(SORT_UPPER)(UPPER_LANES(bit), LEAST(b, of_a), MOST(b, of_a));     \
+    }
+#define COMPARE_ALL_LANES(x, c)                                                                    \
+    _Pragma("GCC unroll 16") for (int i = 0; i < LANES; i++) COMPARE_LANES(x[i], c, c);
+
+/* A step of turning a block over: what is in the columns with the bit c and the rows without it
+ * changes places with what is in the rows with it and the columns without it. */
+#define TURN_OVER(x, c)                                                                            \
+    _Pragma("GCC unroll 16") for (int i = 0; i < LANES; i++) if (!(i & (c)))                       \
+    {                                                                                              \
+        const KEYS a = x[i], b = x[i + (c)];                                                       \
+        x[i] = TYPED(SORT_UPPER)(UPPER_LANES(c), a, SWAPPED(b, c));                                \
+        x[i + (c)] = TYPED(SORT_UPPER)(UPPER_LANES(c), SWAPPED(a, c), b);                          \
+    }
+
+/* Any block in order: first its columns, then pairs of columns as one, and so on; at the end
+ * columns become rows. */
+static void TYPED(sort_block)(KEYS *v)
+{
+    KEYS x[LANES];
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++) x[i] = v[i];
+    TYPED(sort_columns)(x);
+    COMPARE_COLUMNS(x, 1, 1)
+    TYPED(merge_columns)(x);
+    COMPARE_COLUMNS(x, 3, 2)
+    COMPARE_ALL_LANES(x, 1)
+    TYPED(merge_columns)(x);
+    COMPARE_COLUMNS(x, 7, 4)
+    COMPARE_ALL_LANES(x, 2)
+    COMPARE_ALL_LANES(x, 1)
+    TYPED(merge_columns)(x);
+#if SORT_LANES_16
+    COMPARE_COLUMNS(x, 15, 8)
+    COMPARE_ALL_LANES(x, 4)
+    COMPARE_ALL_LANES(x, 2)
+    COMPARE_ALL_LANES(x, 1)
+    TYPED(merge_columns)(x);
+    TURN_OVER(x, 8)
+#endif
+    TURN_OVER(x, 4)
+    TURN_OVER(x, 2)
+    TURN_OVER(x, 1)
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++) v[i] = x[i];
+}
+
+/* ---- Rows of vectors ------------------------------------------------------------------------- */
+
 /* Eight bitonic vectors in order, in registers. */
 VECTOR_INLINE void TYPED(merge_eight)(KEYS *v)
 {
@@ -97,20 +185,73 @@ VECTOR_INLINE void TYPED(merge_sorted)(KEYS *v, int64_t n, int64_t half)
     TYPED(merge_vectors)(v + half, n - half, half / 2);
 }
 
-static bool TYPED(sort_network)(NUMBER *items, int64_t n)
+/* Any n vectors in order. Blocks come first; a rest of more than half a block is one, too, for
+ * which v has room. */
+static void TYPED(sort_rows)(KEYS *v, int64_t n)
 {
-    enum { MOST_BYTES = 16384 };
-    KEYS v[MOST_BYTES / sizeof(KEYS)];
-    if (n > MOST_BYTES / (int64_t)sizeof(NUMBER)) return false;
-    const int64_t vectors = (n + LANES - 1) / LANES;
-    memset(&v[vectors - 1], 0xff, sizeof *v);
-    memcpy(v, items, (size_t)n * sizeof *items);
-    for (int64_t i = 0; i < vectors; i++) v[i] = TYPED(sort_lanes)(v[i]);
-    for (int64_t half = 1; half < vectors; half *= 2)
-        for (int64_t i = 0; i + half < vectors; i += 2 * half)
-            TYPED(merge_sorted)(v + i, vectors - i < 2 * half ? vectors - i : 2 * half, half);
-    memcpy(items, v, (size_t)n * sizeof *items);
-    return true;
+    int64_t i = 0;
+    for (; n - i > LANES / 2; i += LANES) TYPED(sort_block)(v + i);
+    for (int64_t j = i; j < n; j++) v[j] = TYPED(sort_lanes)(v[j]);
+    for (int64_t half = 1; half < n; half *= 2)
+        for (int64_t j = half < LANES ? i : 0; j + half < n; j += 2 * half)
+            TYPED(merge_sorted)(v + j, n - j < 2 * half ? n - j : 2 * half, half);
+}
+
+/* Sorts n items of at most SORT_NETWORK_BYTES, from one place to another or to the same. */
+static void TYPED(sort_network)(const void *from, void *to, int64_t n)
+{
+    KEYS v[SORT_NETWORK_BYTES / sizeof(KEYS)];
+    const int64_t vectors = (n + LANES - 1) / LANES, blocks = (vectors + LANES - 1) / LANES;
+    memcpy(v, from, (size_t)n * sizeof(NUMBER));
+    memset((NUMBER *)v + n, 0xff, (size_t)(blocks * BLOCK - n) * sizeof(NUMBER));
+    TYPED(sort_rows)(v, vectors);
+    memcpy(to, v, (size_t)n * sizeof(NUMBER));
+}
+
+/* ---- Quicksort ------------------------------------------------------------------------------- */
+
+/* About the median of n items, at least a vector: that of a block of vectors out of all parts. */
+static uint64_t TYPED(sort_pivot)(const void *items, int64_t n)
+{
+    KEYS v[LANES];
+    for (int i = 0; i < LANES; i++)
+        memcpy(&v[i], (const NUMBER *)items + (n - LANES) / (LANES - 1) * i, sizeof *v);
+    TYPED(sort_block)(v);
+    return v[LANES / 2][0];
+}
+
+/* Items up to `most` go to the front of `low`, the others to that of `high`; how many are low. The
+ * items come from one of the two places. */
+static int64_t TYPED(sort_part)(const void *items, void *low_items, void *high_items, int64_t n,
+                                uint64_t most)
+{
+    const NUMBER *from = items;
+    NUMBER *low = low_items, *high = high_items;
+    const KEYS bound = (NUMBER)most - (KEYS){0};
+    int64_t lows = 0, highs = 0, i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        KEYS v[4]; /* read before anything is written, which may be to the same place */
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) memcpy(&v[j], from + i + j * LANES, sizeof *v);
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
+            const unsigned is_low = TYPED(SORT_UP_TO)(v[j], bound);
+            const int count = __builtin_popcount(is_low);
+            const KEYS packed_low = TYPED(SORT_PACKED)(v[j], is_low);
+            const KEYS packed_high = TYPED(SORT_PACKED)(v[j], is_low ^ ((1u << LANES) - 1));
+            memcpy(low + lows, &packed_low, sizeof packed_low);
+            memcpy(high + highs, &packed_high, sizeof packed_high);
+            lows += count;
+            highs += LANES - count;
+        }
+    }
+    for (; i < n; i++) {
+        const NUMBER item = from[i];
+        low[lows] = high[highs] = item;
+        lows += item <= most;
+        highs += item > most;
+    }
+    return lows;
 }
 
 #undef KEYS
@@ -120,5 +261,9 @@ static bool TYPED(sort_network)(NUMBER *items, int64_t n)
 #undef SWAPPED
 #undef UPPER_LANES
 #undef COMPARE_LANES
+#undef COMPARE_COLUMNS
+#undef COMPARE_ALL_LANES
+#undef TURN_OVER
+#undef BLOCK
 #undef SORT_LANES_16
 #undef TYPE
