@@ -53,6 +53,10 @@ const sort_converter ISA_NAME(sort_converters)[ED_DTYPE_COUNT] = {
 #define SORT_MOST_u64(a, b)      (vu64) _mm512_max_epu64((__m512i)(a), (__m512i)(b))
 #define SORT_UPPER_u32(b, a, v)  (vu32) _mm512_mask_mov_epi32((__m512i)(a), b, (__m512i)(v))
 #define SORT_UPPER_u64(b, a, v)  (vu64) _mm512_mask_mov_epi64((__m512i)(a), b, (__m512i)(v))
+#define SORT_UPPER_MOST_u32(bits, v, a, b)                                                         \
+    (vu32) _mm512_mask_max_epu32((__m512i)(v), bits, (__m512i)(a), (__m512i)(b))
+#define SORT_UPPER_MOST_u64(bits, v, a, b)                                                         \
+    (vu64) _mm512_mask_max_epu64((__m512i)(v), bits, (__m512i)(a), (__m512i)(b))
 #define SORT_UP_TO_u32(v, bound) _mm512_cmple_epu32_mask((__m512i)(v), (__m512i)(bound))
 #define SORT_UP_TO_u64(v, bound) _mm512_cmple_epu64_mask((__m512i)(v), (__m512i)(bound))
 #define SORT_PACKED_u32(v, b)    (vu32) _mm512_maskz_compress_epi32((__mmask16)(b), (__m512i)(v))
@@ -62,6 +66,7 @@ const sort_converter ISA_NAME(sort_converters)[ED_DTYPE_COUNT] = {
 #define SORT_LEAST_u32(a, b)     (vu32) _mm256_min_epu32((__m256i)(a), (__m256i)(b))
 #define SORT_MOST_u32(a, b)      (vu32) _mm256_max_epu32((__m256i)(a), (__m256i)(b))
 #define SORT_UPPER_u32(b, a, v)  (vu32) _mm256_blend_epi32((__m256i)(a), (__m256i)(v), (b)&0xff)
+#define SORT_UPPER_MOST_u32(bits, v, a, b) SORT_UPPER_u32(bits, v, SORT_MOST_u32(a, b))
 #define SORT_UP_TO_u32(v, bound) vbits((vi32)(SORT_LEAST_u32(v, bound) == (v)))
 #define SORT_PACKED_u32(v, b)    sort_packed(v, b)
 

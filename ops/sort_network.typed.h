@@ -11,17 +11,19 @@
 #define SWAPPED(v, c) TYPED(SORT_SWAPPED)(v, c)
 #define BLOCK         (LANES * LANES)
 
-/* Lanes whose number has the bit `bit` take the larger of their own and that at number ^ c. */
+/* Lanes whose number has the bit `bit` take the larger of two, the others the smaller one. The two
+ * are often a lane's own and that at number ^ c. */
 #define UPPER_LANES(bit)                                                                           \
     (((bit) == 1   ? 0xaaaa                                                                        \
       : (bit) == 2 ? 0xcccc                                                                        \
       : (bit) == 4 ? 0xf0f0                                                                        \
                    : 0xff00) &                                                                     \
      ((1 << LANES) - 1))
+#define UPPER_MOST(bit, a, b) TYPED(SORT_UPPER_MOST)(UPPER_LANES(bit), LEAST(a, b), a, b)
 #define COMPARE_LANES(v, c, bit)                                                                   \
     do {                                                                                           \
         const KEYS other = SWAPPED(v, c);                                                          \
-        v = TYPED(SORT_UPPER)(UPPER_LANES(bit), LEAST(v, other), MOST(v, other));                  \
+        v = UPPER_MOST(bit, v, other);                                                             \
     } while (0)
 
 /* A bitonic vector in order. */
@@ -63,30 +65,35 @@ VECTOR_INLINE void TYPED(compare)(KEYS *a, KEYS *b)
 
 /* ---- A block: as many vectors as they have lanes ------------------------------------------------ */
 
-/* Each column of a block whose columns are bitonic in order. */
-VECTOR_INLINE void TYPED(merge_columns)(KEYS *x)
+/* Compares each row without the bit `bit` in its number with that at number ^ c. */
+VECTOR_INLINE void TYPED(compare_rows)(KEYS *x, const int c, const int bit)
 {
-#pragma GCC unroll 4
-    for (int half = LANES / 2; half; half /= 2)
 #pragma GCC unroll 16
-        for (int i = 0; i < LANES; i++)
-            if (!(i & half)) TYPED(compare)(&x[i], &x[i + half]);
+    for (int i = 0; i < LANES; i++)
+        if (!(i & bit)) TYPED(compare)(&x[i], &x[i ^ c]);
+}
+
+/* Rows of 2 bit that are bitonic, in order, column by column. */
+VECTOR_INLINE void TYPED(merge_columns)(KEYS *x, const int bit)
+{
+    if (bit >= 8) TYPED(compare_rows)(x, 8, 8);
+    if (bit >= 4) TYPED(compare_rows)(x, 4, 4);
+    if (bit >= 2) TYPED(compare_rows)(x, 2, 2);
+    TYPED(compare_rows)(x, 1, 1);
 }
 
 /* Each column of any block in order. */
 VECTOR_INLINE void TYPED(sort_columns)(KEYS *x)
 {
-#pragma GCC unroll 4
-    for (int half = 1; half < LANES; half *= 2) {
-#pragma GCC unroll 16
-        for (int i = 0; i < LANES; i++)
-            if (!(i & half)) TYPED(compare)(&x[i], &x[i ^ (2 * half - 1)]);
-#pragma GCC unroll 4
-        for (int part = half / 2; part; part /= 2)
-#pragma GCC unroll 16
-            for (int i = 0; i < LANES; i++)
-                if (!(i & part)) TYPED(compare)(&x[i], &x[i + part]);
-    }
+    TYPED(compare_rows)(x, 1, 1);
+    TYPED(compare_rows)(x, 3, 2);
+    TYPED(merge_columns)(x, 1);
+    TYPED(compare_rows)(x, 7, 4);
+    TYPED(merge_columns)(x, 2);
+#if SORT_LANES_16
+    TYPED(compare_rows)(x, 15, 8);
+    TYPED(merge_columns)(x, 4);
+#endif
 }
 
 /* Columns whose number has the bit `bit` against those at number ^ c turned around: the larger ones
@@ -95,8 +102,8 @@ VECTOR_INLINE void TYPED(sort_columns)(KEYS *x)
     _Pragma("GCC unroll 8") for (int i = 0; i < LANES / 2; i++)                                    \
     {                                                                                              \
         const KEYS a = x[i], b = x[LANES - 1 - i], of_a = SWAPPED(a, c), of_b = SWAPPED(b, c);     \
-        x[i] = TYPED(SORT_UPPER)(UPPER_LANES(bit), LEAST(a, of_b), MOST(a, of_b));                 \
-        x[LANES - 1 - i] = TYPED(SORT_UPPER)(UPPER_LANES(bit), LEAST(b, of_a), MOST(b, of_a));     \
+        x[i] = UPPER_MOST(bit, a, of_b);                                                           \
+        x[LANES - 1 - i] = UPPER_MOST(bit, b, of_a);                                               \
     }
 #define COMPARE_ALL_LANES(x, c)                                                                    \
     _Pragma("GCC unroll 16") for (int i = 0; i < LANES; i++) COMPARE_LANES(x[i], c, c);
@@ -120,20 +127,20 @@ static void TYPED(sort_block)(KEYS *v)
     for (int i = 0; i < LANES; i++) x[i] = v[i];
     TYPED(sort_columns)(x);
     COMPARE_COLUMNS(x, 1, 1)
-    TYPED(merge_columns)(x);
+    TYPED(merge_columns)(x, LANES / 2);
     COMPARE_COLUMNS(x, 3, 2)
     COMPARE_ALL_LANES(x, 1)
-    TYPED(merge_columns)(x);
+    TYPED(merge_columns)(x, LANES / 2);
     COMPARE_COLUMNS(x, 7, 4)
     COMPARE_ALL_LANES(x, 2)
     COMPARE_ALL_LANES(x, 1)
-    TYPED(merge_columns)(x);
+    TYPED(merge_columns)(x, LANES / 2);
 #if SORT_LANES_16
     COMPARE_COLUMNS(x, 15, 8)
     COMPARE_ALL_LANES(x, 4)
     COMPARE_ALL_LANES(x, 2)
     COMPARE_ALL_LANES(x, 1)
-    TYPED(merge_columns)(x);
+    TYPED(merge_columns)(x, LANES / 2);
     TURN_OVER(x, 8)
 #endif
     TURN_OVER(x, 4)
@@ -260,6 +267,7 @@ static int64_t TYPED(sort_part)(const void *items, void *low_items, void *high_i
 #undef MOST
 #undef SWAPPED
 #undef UPPER_LANES
+#undef UPPER_MOST
 #undef COMPARE_LANES
 #undef COMPARE_COLUMNS
 #undef COMPARE_ALL_LANES
