@@ -13,7 +13,8 @@
  * the same everywhere are passed over.
  *
  * Where the instruction set has vectors for it (ops/sort.simd.c), numbers are sorted by quicksort
- * instead, and few of them by a network of comparisons. Neither is stable, but equal keys are
+ * instead, unless so many have so few digits that these are quicker, and few of them by a network
+ * of comparisons. Neither is stable, but equal keys are
  * alike, and keys with indices all different. Should one part after the other be far from half,
  * the radix sort takes over: no order of the elements makes it slow.
  *
@@ -31,19 +32,9 @@ enum {
     SORT_SHARES = 16,
     SORT_NARROW_BITS = 8,
     SORT_NARROW_DIGITS = 4, /* counted at once: all of 32 bits */
-    SORT_WIDE_BITS = 11,
-    SORT_WIDE_DIGITS = 3,
-    SORT_WIDE_MASK = (1 << SORT_WIDE_BITS) - 1,
     TOP_ROWS =
         HARD(2, 256) /* elements of a group whose maximum helps to find top_k's first bound */
 };
-
-/* What one thread sorts of a long line: n items, those of `values` values from the first on, which
- * come behind `begin` others. */
-typedef struct sort_share {
-    uint64_t first, values;
-    int64_t begin, n;
-} sort_share;
 
 /* Room for a line: its items, twice, and counts for each share; and a long line at work, whose
  * shares are made by the digit at `shift`. */

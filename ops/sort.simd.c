@@ -47,12 +47,12 @@ const sort_converter ISA_NAME(sort_converters)[ED_DTYPE_COUNT] = {
 /* Vectors of the set that has minima and maxima of unsigned numbers; lanes that are up to a bound,
  * as bits, and those lanes packed at the front of a vector. */
 #if defined(VECTOR_AVX512)
-#define SORT_LEAST_u32(a, b)     (vu32) _mm512_min_epu32((__m512i)(a), (__m512i)(b))
-#define SORT_MOST_u32(a, b)      (vu32) _mm512_max_epu32((__m512i)(a), (__m512i)(b))
-#define SORT_LEAST_u64(a, b)     (vu64) _mm512_min_epu64((__m512i)(a), (__m512i)(b))
-#define SORT_MOST_u64(a, b)      (vu64) _mm512_max_epu64((__m512i)(a), (__m512i)(b))
-#define SORT_UPPER_u32(b, a, v)  (vu32) _mm512_mask_mov_epi32((__m512i)(a), b, (__m512i)(v))
-#define SORT_UPPER_u64(b, a, v)  (vu64) _mm512_mask_mov_epi64((__m512i)(a), b, (__m512i)(v))
+#define SORT_LEAST_u32(a, b)    (vu32) _mm512_min_epu32((__m512i)(a), (__m512i)(b))
+#define SORT_MOST_u32(a, b)     (vu32) _mm512_max_epu32((__m512i)(a), (__m512i)(b))
+#define SORT_LEAST_u64(a, b)    (vu64) _mm512_min_epu64((__m512i)(a), (__m512i)(b))
+#define SORT_MOST_u64(a, b)     (vu64) _mm512_max_epu64((__m512i)(a), (__m512i)(b))
+#define SORT_UPPER_u32(b, a, v) (vu32) _mm512_mask_mov_epi32((__m512i)(a), b, (__m512i)(v))
+#define SORT_UPPER_u64(b, a, v) (vu64) _mm512_mask_mov_epi64((__m512i)(a), b, (__m512i)(v))
 #define SORT_UPPER_MOST_u32(bits, v, a, b)                                                         \
     (vu32) _mm512_mask_max_epu32((__m512i)(v), bits, (__m512i)(a), (__m512i)(b))
 #define SORT_UPPER_MOST_u64(bits, v, a, b)                                                         \
@@ -61,14 +61,17 @@ const sort_converter ISA_NAME(sort_converters)[ED_DTYPE_COUNT] = {
 #define SORT_UP_TO_u64(v, bound) _mm512_cmple_epu64_mask((__m512i)(v), (__m512i)(bound))
 #define SORT_PACKED_u32(v, b)    (vu32) _mm512_maskz_compress_epi32((__mmask16)(b), (__m512i)(v))
 #define SORT_PACKED_u64(v, b)    (vu64) _mm512_maskz_compress_epi64((__mmask8)(b), (__m512i)(v))
+#define SORT_MOST_ITEMS_u32      INT64_MAX
+#define SORT_MOST_ITEMS_u64      (1 << 15)
 #define SORT_U64                 1
 #elif defined(VECTOR_AVX2)
-#define SORT_LEAST_u32(a, b)     (vu32) _mm256_min_epu32((__m256i)(a), (__m256i)(b))
-#define SORT_MOST_u32(a, b)      (vu32) _mm256_max_epu32((__m256i)(a), (__m256i)(b))
-#define SORT_UPPER_u32(b, a, v)  (vu32) _mm256_blend_epi32((__m256i)(a), (__m256i)(v), (b)&0xff)
+#define SORT_LEAST_u32(a, b)               (vu32) _mm256_min_epu32((__m256i)(a), (__m256i)(b))
+#define SORT_MOST_u32(a, b)                (vu32) _mm256_max_epu32((__m256i)(a), (__m256i)(b))
+#define SORT_UPPER_u32(b, a, v)            (vu32) _mm256_blend_epi32((__m256i)(a), (__m256i)(v), (b)&0xff)
 #define SORT_UPPER_MOST_u32(bits, v, a, b) SORT_UPPER_u32(bits, v, SORT_MOST_u32(a, b))
-#define SORT_UP_TO_u32(v, bound) vbits((vi32)(SORT_LEAST_u32(v, bound) == (v)))
-#define SORT_PACKED_u32(v, b)    sort_packed(v, b)
+#define SORT_UP_TO_u32(v, bound)           vbits((vi32)(SORT_LEAST_u32(v, bound) == (v)))
+#define SORT_PACKED_u32(v, b)              sort_packed(v, b)
+#define SORT_MOST_ITEMS_u32                (1 << 14)
 
 /* For each byte the numbers of its bits that are set, in bytes from the lowest on. */
 #define BIT_PLACE(byte, bit)                                                                       \
@@ -116,10 +119,10 @@ VECTOR_INLINE vu32 sort_packed(vu32 v, unsigned bits)
 
 const sort_vectors ISA_NAME(sort_vectors_table)[2] = {
 #if defined(SORT_U32)
-    {sort_network_u32, sort_pivot_u32, sort_part_u32},
+    {sort_network_u32, sort_pivot_u32, sort_part_u32, sort_take_u32, SORT_MOST_ITEMS_u32},
 #endif
 #if defined(SORT_U64)
-    {sort_network_u64, sort_pivot_u64, sort_part_u64},
+    {sort_network_u64, sort_pivot_u64, sort_part_u64, sort_take_u64, SORT_MOST_ITEMS_u64},
 #endif
 };
 #endif

@@ -102,8 +102,10 @@ static ITEM *TYPED(sort_alone)(const sorting *s, int64_t *counts, ITEM *items, I
                                int64_t n, int shift)
 {
 #if defined(SORT_VECTORS)
-    if (n > SORT_VERY_FEW && SORT_VECTORS(s)->network) {
-        const int depth = 2 * (64 - __builtin_clzll((uint64_t)n));
+    const bool few_digits = SORT_BITS - shift <= SORT_WIDE_DIGITS * SORT_WIDE_BITS;
+    if (n > SORT_VERY_FEW && SORT_VECTORS(s)->network &&
+        !(few_digits && n > SORT_VECTORS(s)->most)) {
+        const int depth = HARD(1, 2 * (64 - __builtin_clzll((uint64_t)n)));
         TYPED(sort_quickly)(s, counts, items, items, room, n, depth);
         return items;
     }
@@ -127,23 +129,27 @@ static void TYPED(split_count)(int64_t first, int64_t last, int worker, void *us
     }
 }
 
-/* Each share takes its items of all, in their order. Without branches, which nobody could
- * foresee; it ends with the last of its items, so that it writes nothing of the next share. */
+/* Each share takes its items of all, in their order, by vectors where these can. Without branches,
+ * which nobody could foresee; it ends with the last of its items, so that it writes nothing of the
+ * next share. */
 static void TYPED(split_take)(int64_t first, int64_t last, int worker, void *user)
 {
     const sorting *s = user;
-    const ITEM *from = s->from;
     const int shift = s->shift;
     (void)worker;
     for (int64_t p = first; p < last; p++) {
         const sort_share share = s->shares[p];
-        ITEM *to = (ITEM *)s->to + share.begin, *const end = to + share.n;
-        for (; to < end; from++) {
+        const ITEM *from = s->from;
+        void *to = (ITEM *)s->to + share.begin, *const end = (ITEM *)to + share.n;
+#if defined(SORT_VECTORS)
+        if (SORT_VECTORS(s)->take && share.n)
+            from += SORT_VECTORS(s)->take(from, s->n, &share, shift, &to, end);
+#endif
+        for (ITEM *next = to; next < (ITEM *)end; from++) {
             const uint64_t value = SORT_KEY(*from) >> shift & SORT_WIDE_MASK;
-            *to = *from;
-            to += value - share.first < share.values;
+            *next = *from;
+            next += value - share.first < share.values;
         }
-        from = s->from;
     }
 }
 

@@ -261,6 +261,29 @@ static int64_t TYPED(sort_part)(const void *items, void *low_items, void *high_i
     return lows;
 }
 
+/* Appends to `to` those of n items whose digit is a share's, while a vector of them has room; how
+ * many items were looked at. */
+static int64_t TYPED(sort_take)(const void *items, int64_t n, const sort_share *share, int shift,
+                                void **to, const void *end)
+{
+    const NUMBER *from = items;
+    NUMBER *taken = *to;
+    const KEYS first = (NUMBER)share->first - (KEYS){0};
+    const KEYS last = (NUMBER)(share->values - 1) - (KEYS){0};
+    int64_t i = 0;
+    for (; i + LANES <= n && (const NUMBER *)end - taken >= LANES; i += LANES) {
+        KEYS v;
+        memcpy(&v, from + i, sizeof v);
+        const KEYS digit = v >> (NUMBER)shift & (NUMBER)SORT_WIDE_MASK;
+        const unsigned own = TYPED(SORT_UP_TO)(digit - first, last);
+        const KEYS packed = TYPED(SORT_PACKED)(v, own);
+        memcpy(taken, &packed, sizeof packed);
+        taken += __builtin_popcount(own);
+    }
+    *to = taken;
+    return i;
+}
+
 #undef KEYS
 #undef LANES
 #undef LEAST

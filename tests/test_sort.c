@@ -179,6 +179,39 @@ static void plain_orders(void **state)
     ed_set_num_threads(threads);
 }
 
+/* A number of a row that is hard for some way of sorting: organ pipes, saw teeth, few values, equal
+ * ones with a single other, the largest keys, the smallest elements where a quicksort may look for
+ * its pivot, and elements that move apart. */
+static double hard_element(int kind, int64_t i, int64_t n)
+{
+    switch (kind) {
+    case 0: return (double)(i < n / 2 ? i : n - i);
+    case 1: return (double)(i % 97);
+    case 2: return (double)(i * 7919 % 3);
+    case 3: return i == n / 3 ? -1 : 5;
+    case 4: return i % 2 ? NAN : INFINITY;
+    case 5: return (double)(i % ((n - 16) / 15) < 16 ? i / 16 - n : i);
+    default: return (double)(n - i) * (i % 2 ? 1 : -1);
+    }
+}
+
+static void hard_orders(void **state)
+{
+    (void)state;
+    static const ed_dtype dtypes[] = {ED_FLOAT32, ED_FLOAT64};
+    static const int64_t lengths[] = {1025, 1100, 5000, 40000, 66000};
+    const int threads = ed_num_threads();
+    for (int i = 0; i < 2 * 5 * 7; i++) {
+        ED_SCOPE;
+        const int64_t n = lengths[i / 2 % 5];
+        ed_tensor *x = scope_give(tensor_new(ED_FLOAT64, 1, &n));
+        for (int64_t j = 0; j < n; j++) ((double *)x->data)[j] = hard_element(i / 10, j, n);
+        ed_set_num_threads(1 + i % 3);
+        check_order(ed_cast(x, dtypes[i % 2]), n, 1, 0, i % 4 < 2);
+    }
+    ed_set_num_threads(threads);
+}
+
 /* The first of what argsort gives, with or without a rest behind blocks of 16 elements. */
 static void the_largest(void **state)
 {
@@ -242,6 +275,7 @@ int main(void)
         cmocka_unit_test_teardown(masks, check_end),
         cmocka_unit_test_teardown(orders, check_end),
         cmocka_unit_test_teardown(plain_orders, check_end),
+        cmocka_unit_test_teardown(hard_orders, check_end),
         cmocka_unit_test_teardown(the_largest, check_end),
         cmocka_unit_test_teardown(the_largest_of_hard_lines, check_end),
     };
