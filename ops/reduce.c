@@ -211,7 +211,8 @@ bool reduce_run(reduce_kind kind, const ed_tensor *x, unsigned mask, void *y, vo
         fill_empty(kind, x->dtype, p->layout.outputs, y, mean);
         return true;
     }
-    reduce_make_plan(p, x, mask);
+    const bool twice = kind == REDUCE_VARIANCE || kind == REDUCE_STD || kind == REDUCE_LOGSUMEXP;
+    reduce_make_plan(p, x, mask, twice);
     f.ahead = x->size * (int64_t)p->element >= FAR_BYTES ? AHEAD_BYTES : 0;
     int64_t total = p->items * p->pieces, pieces = reduce_grain(x, total);
     int workers = pieces < total ? threads_count() : 1;

@@ -21,7 +21,7 @@
 
 enum {
     REDUCE_BLOCK = 512,        /* elements of one output that a loop folds at once */
-    REDUCE_WIDTH_BYTES = 1024, /* of a row that outputs lie in side by side */
+    REDUCE_WIDTH_BYTES = 4096, /* at most, of a row that outputs lie in side by side */
     REDUCE_SCRATCH = 17,       /* halves of a state that `rows` has room for meanwhile */
 };
 

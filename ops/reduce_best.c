@@ -93,7 +93,7 @@ bool reduce_best(const ed_tensor *x, unsigned mask, bool smallest, int64_t *y)
     best b = {.loops = reduce_best_for(x->dtype), .smallest = smallest, .y = y};
     reduce_plan *p = &b.plan;
     if (x->size == 0) return true;
-    reduce_make_plan(p, x, mask);
+    reduce_make_plan(p, x, mask, false);
     int64_t total = p->items * p->pieces;
     b.step = (size_t)p->width * p->element;
     b.values = memory_alloc((size_t)total * b.step);

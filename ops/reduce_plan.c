@@ -5,6 +5,11 @@
  * no bit. */
 enum { GROUP_PIECE = 64 * REDUCE_BLOCK, ROW_PIECE = 4 * REDUCE_BLOCK };
 
+/* Of a row that is read once much is read at a time, for memory's sake, if so many items are left
+ * to share out; if a block is read twice, little, so that it stays in the cache. Each column is
+ * folded for itself, so that this changes no bit either. */
+enum { NARROW_BYTES = REDUCE_WIDTH_BYTES / 4, WIDE_ITEMS = 8 };
+
 /* ---- Layout ---------------------------------------------------------------------------------- */
 
 /* Appends a dimension to a list, joined with the last if memory does. */
@@ -33,11 +38,21 @@ void reduce_make_layout(reduce_layout *l, const ed_tensor *x, unsigned mask)
     }
 }
 
+/* How many outputs that lie side by side an item has. */
+static int64_t row_width(const reduce_plan *p, bool twice)
+{
+    const int64_t element = p->element < 4 ? 4 : (int64_t)p->element;
+    const int64_t wide = REDUCE_WIDTH_BYTES / element;
+    const int64_t items =
+        p->layout.outputs / wide * ((p->layout.count + ROW_PIECE - 1) / ROW_PIECE);
+    return twice || items < WIDE_ITEMS ? NARROW_BYTES / element : wide;
+}
+
 /*
  * The way through memory. Gathered groups fit the gathering's buffer; groups of several blocks come
  * one at a time, since the state of each would be far from its neighbour's elements.
  */
-void reduce_make_plan(reduce_plan *p, const ed_tensor *x, unsigned mask)
+void reduce_make_plan(reduce_plan *p, const ed_tensor *x, unsigned mask, bool twice)
 {
     reduce_layout *l = &p->layout;
     reduce_make_layout(l, x, mask);
@@ -56,7 +71,7 @@ void reduce_make_plan(reduce_plan *p, const ed_tensor *x, unsigned mask)
     p->line_apart = 1;
     for (int d = p->line + 1; d < l->n_kept; d++) p->line_apart *= l->kept[d];
     if (p->by_rows)
-        p->width = REDUCE_WIDTH_BYTES / (int64_t)(p->element < 4 ? 4 : p->element);
+        p->width = row_width(p, twice);
     else if (l->count > REDUCE_BLOCK)
         p->width = 1;
     else

@@ -46,9 +46,10 @@ typedef struct reduce_item {
     int64_t output, width;
 } reduce_item;
 
-/* The layout of x for the dimensions in `mask`; the way through memory. */
+/* The layout of x for the dimensions in `mask`; the way through memory, whose blocks are read
+ * `twice` or once. */
 void reduce_make_layout(reduce_layout *l, const ed_tensor *x, unsigned mask);
-void reduce_make_plan(reduce_plan *p, const ed_tensor *x, unsigned mask);
+void reduce_make_plan(reduce_plan *p, const ed_tensor *x, unsigned mask, bool twice);
 
 /* The item of that number. */
 reduce_item reduce_find_item(const reduce_plan *p, int64_t number);

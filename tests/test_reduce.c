@@ -85,6 +85,27 @@ static void rows_and_columns_agree(void **state)
             }
 }
 
+/* Many columns, of which more are read at a time than of few, against some of them alone. */
+static void wide_rows_agree(void **state)
+{
+    (void)state;
+    static const ed_dtype dtypes[] = {ED_FLOAT32, ED_FLOAT64, ED_INT32, ED_UINT8};
+    for (size_t d = 0; d < 4; d++)
+        for (int k = 0; k < (d < 2 ? KINDS : OF_ALL); k++) {
+            ED_SCOPE;
+            ed_tensor *x = numbers(dtypes[d], ED_SHAPE(131, 8237), 5);
+            ed_tensor *some = ed_slice(x, .begin = ED_INTS(0, 8100), .end = ED_INTS(131, 8237));
+            const ed_reduce_options options = REDUCING(.axis = ED_AXES(0));
+            ed_set_num_threads(1 + k % 3);
+            assert_same_tensor(ed_slice(all[k](x, &options), .begin = ED_INTS(8100)),
+                               all[k](some, &options));
+            if (d < 2)
+                assert_same_tensor(ed_slice(ed_argmax(x, .axis = 0), .begin = ED_INTS(8100)),
+                                   ed_argmax(some, .axis = 0));
+        }
+    ed_set_num_threads(2);
+}
+
 /* Any strides, some axes. */
 static void layouts_agree(void **state)
 {
@@ -358,6 +379,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_and_columns_agree),
+        cmocka_unit_test(wide_rows_agree),
         cmocka_unit_test(layouts_agree),
         cmocka_unit_test(sets_and_threads_agree),
         cmocka_unit_test(sums_are_close),

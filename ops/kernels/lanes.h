@@ -16,7 +16,7 @@
 #include "ops/kernels/vector.h"
 #include <stdbool.h>
 
-enum { LANES_ALL = 16, LANES_GROUP = 4 * LANES_ALL };
+enum { LANES_ALL = 16, LANES_GROUP = 4 * LANES_ALL, LANES_AHEAD = 2 };
 
 /* How two numbers become one. Larger and smaller: NaN if either is. */
 typedef enum lanes_fold { LANES_SUM, LANES_PROD, LANES_MAX, LANES_MIN } lanes_fold;

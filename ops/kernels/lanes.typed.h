@@ -115,13 +115,17 @@ VECTOR_INLINE NUMBER TYPED(lanes_row)(lanes_fold fold, lanes_map map, const NUMB
     return TYPED(lanes_across)(fold, acc);
 }
 
-/* One lane of a group: `k` rows, 16 apart, into the lane's totals. */
+/* One lane of a group: `k` rows, 16 apart, into the lane's totals. Those `ahead` rows on, if that is
+ * not 0, are fetched into the cache: what one lane reads of a row is too short for the machine to
+ * foresee. */
 VECTOR_INLINE void TYPED(lanes_lane)(lanes_fold fold, lanes_map map, const NUMBER *const *rows,
                                      int k, int64_t width, const NUMBER *mean, bool first,
-                                     NUMBER *restrict acc)
+                                     NUMBER *restrict acc, int ahead)
 {
     for (int64_t c = 0; c < width; c += VECTOR_LANES) {
         const int64_t left = width - c;
+        if (ahead)
+            for (int i = 0; i < 4; i++) __builtin_prefetch(rows[i * LANES_ALL + ahead] + c);
         const VECTOR m = map == LANES_ITSELF ? (VECTOR){0} : vload(mean + c);
         VECTOR t = TYPED(lanes_mapped)(map, TYPED(lanes_some)(rows[0] + c, left, 0), m), u, v;
         if (k > 1) {
@@ -151,14 +155,18 @@ VECTOR_INLINE void TYPED(lanes_rows)(lanes_fold fold, lanes_map map, const NUMBE
             const NUMBER *const *at = rows + i + l;
             const int64_t k = (n - i - l + LANES_ALL - 1) / LANES_ALL;
             NUMBER *lane = acc + l * step;
-            if (k >= 4)
-                TYPED(lanes_lane)(fold, map, at, 4, width, mean, i == 0, lane);
+            const int ahead =
+                l + LANES_AHEAD < LANES_ALL ? LANES_AHEAD : LANES_AHEAD + LANES_GROUP - LANES_ALL;
+            if (i + l + ahead + LANES_GROUP - LANES_ALL < n)
+                TYPED(lanes_lane)(fold, map, at, 4, width, mean, i == 0, lane, ahead);
+            else if (k >= 4)
+                TYPED(lanes_lane)(fold, map, at, 4, width, mean, i == 0, lane, 0);
             else if (k == 3)
-                TYPED(lanes_lane)(fold, map, at, 3, width, mean, i == 0, lane);
+                TYPED(lanes_lane)(fold, map, at, 3, width, mean, i == 0, lane, 0);
             else if (k == 2)
-                TYPED(lanes_lane)(fold, map, at, 2, width, mean, i == 0, lane);
+                TYPED(lanes_lane)(fold, map, at, 2, width, mean, i == 0, lane, 0);
             else
-                TYPED(lanes_lane)(fold, map, at, 1, width, mean, i == 0, lane);
+                TYPED(lanes_lane)(fold, map, at, 1, width, mean, i == 0, lane, 0);
         }
     for (int64_t half = LANES_ALL / 2; half; half /= 2)
         for (int64_t l = 0; l < half && l + half < n; l++)
