@@ -76,6 +76,10 @@ VECTOR_INLINE void TYPED(cast_to_half)(int64_t n, const NUMBER *restrict from, u
 static void TYPED(cast)(LOOP_ARGUMENTS)
 {
     LOOP_USED;
+    if (stream) {
+        cast_streamed(n, in, steps, out, attrs, stream, sizeof(NUMBER), TYPED(cast));
+        return;
+    }
     const ed_dtype dtype = ((const cast_attrs *)attrs)->dtype;
     const NUMBER *restrict from = in[0];
     float *restrict f32 = out;

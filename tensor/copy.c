@@ -151,7 +151,7 @@ static void stream_lines(char *to, const char *from, size_t step, size_t lines)
 void copy_stream_end(void) {}
 #endif
 
-static void stream_row(void *to, const void *from, size_t bytes)
+void copy_stream(void *to, const void *from, size_t bytes)
 {
     const size_t head = bytes < 2 * LINE ? bytes : -(uintptr_t)to & (LINE - 1);
     const size_t middle = (bytes - head) / LINE * LINE, end = head + middle;
@@ -214,7 +214,7 @@ static __attribute__((noinline)) void stream_runs(const box *b, const char *line
     char turned[LINE * LINE] __attribute__((aligned(LINE)));
     turn_runs(b, lines, bytes, turned, bytes);
     for (int64_t i = 0; i < LINE / (int64_t)b->element; i++)
-        stream_row(to + i * to_step, turned + i * bytes, (size_t)bytes);
+        copy_stream(to + i * to_step, turned + i * bytes, (size_t)bytes);
 }
 
 /* A block of whole tiles: at most RUN bytes of at most LINE columns. */
@@ -312,7 +312,7 @@ static void copy_rows(const box *b, int64_t n, size_t bytes, const char *from, i
     if (b->stream)
         for (int64_t i = 0; i < n; i++) {
             if (i + 1 < n) prefetch_row(from + (i + 1) * from_step, bytes);
-            stream_row(to + i * to_step, from + i * from_step, bytes);
+            copy_stream(to + i * to_step, from + i * from_step, bytes);
         }
     else if (bytes % LINE || bytes > RUN)
         for (int64_t i = 0; i < n; i++) memcpy(to + i * to_step, from + i * from_step, bytes);
@@ -335,7 +335,7 @@ static void copy_apart(const box *b, int64_t n, const char *from, int64_t from_s
     for (int64_t i = 0; i < n; i += most) {
         const int64_t some = n - i < most ? n - i : most;
         copy_row(b->element, some, from + i * from_stride * element, from_stride, buffer, 1);
-        stream_row(to + i * element, buffer, (size_t)(some * element));
+        copy_stream(to + i * element, buffer, (size_t)(some * element));
     }
 }
 

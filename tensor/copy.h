@@ -30,6 +30,9 @@ void copy_row(size_t element, int64_t n, const void *from, int64_t from_stride, 
               int64_t to_stride);
 void copy_fill_row(size_t element, const void *value, void *to, int64_t n);
 
+/* Adjoining bytes; whole lines of COPY_LINE bytes are written past the caches. */
+void copy_stream(void *to, const void *from, size_t bytes);
+
 /* After lines of COPY_LINE bytes were written past the caches, before other threads read them. */
 void copy_stream_end(void);
 
