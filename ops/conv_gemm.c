@@ -98,6 +98,7 @@ static void run_segment(plane *p, int64_t t, int64_t u, int64_t count, bool down
     p->job.a = p->a;
     p->job.m = count;
     p->job.a_row = down ? p->h.step * p->source.row : p->w.step * p->source.cell;
+    p->job.cells = run_of(p, w[1] - w[0]) == RUN_ROW && !down && p->w.step == 1 ? w[1] - w[0] : 0;
     p->job.c = p->result + t * p->result_h + u * p->result_w;
     p->job.c_row = down ? p->result_h : p->result_w;
     ISA_CALL(gemm_runs)(&p->job);

@@ -153,15 +153,23 @@ static void panel_out(const gemm_runs_job *job, int64_t rows, int64_t columns, c
             memcpy(c + i * job->c_row + j * job->c_col, sums + i * PANEL + j * size, (size_t)size);
 }
 
+/* What sums the tiles of a panel, by their rows - 1. */
+static const tile_function *tiles_of(const gemm_runs_job *job, const tile *t, int vecs)
+{
+    if (vecs == 1 && (job->cells == 3 || job->cells == 5))
+        return ISA_NAME(gemm_cells)[job->wide][job->cells / 4];
+    return ISA_NAME(gemm_tiles)[job->wide][vecs - 1][t->a_row == size_of(job->wide)];
+}
+
 /* The tiles below each other of one panel. */
-static void stripes_run(tile t, const bool wide, int64_t m, int vecs)
+static void stripes_run(tile t, const tile_function *tiles, int64_t m)
 {
     const char *a = t.a;
     int64_t stripes = (m + ROWS - 1) / ROWS;
     for (int64_t s = 0; s < stripes; s++) {
         int64_t rows = m / stripes + (s < m % stripes);
         t.a = a;
-        ISA_NAME(gemm_tiles)[wide][vecs - 1][t.a_row == size_of(wide)][rows - 1](&t);
+        tiles[rows - 1](&t);
         a += rows * t.a_row;
         t.c += rows * t.c_row;
     }
@@ -188,11 +196,12 @@ void ISA_NAME(gemm_runs)(const gemm_runs_job *job)
         t.b = job->b + j / panel * job->b_panel;
         t.bias = job->bias ? job->bias + j * size : NULL;
         t.a = job->a;
+        const tile_function *tiles = tiles_of(job, &t, vecs);
         if (job->c_col == size) {
             t.lanes = (int)(width - (vecs - 1) * panel / 2);
             t.c = job->c + j * size;
             t.c_row = job->c_row;
-            stripes_run(t, wide, job->m, vecs);
+            stripes_run(t, tiles, job->m);
             continue;
         }
         t.lanes = panel / 2;
@@ -201,7 +210,7 @@ void ISA_NAME(gemm_runs)(const gemm_runs_job *job)
             int64_t rows = min(SUMS, job->m - i);
             char *c = job->c + i * job->c_row + j * job->c_col;
             t.c = sums;
-            stripes_run(t, wide, rows, vecs);
+            stripes_run(t, tiles, rows);
             panel_out(job, rows, width, sums, c);
         }
     }

@@ -45,10 +45,13 @@ ISA_DECLARE(void, gemm_piece, const gemm_job *job, char *scratch);
  * tile's columns. One sum over all runs and steps in their order; then bias(j), if there is one, is
  * added, and relu applied. A C whose rows are not contiguous (c_col is not an element's size)
  * cannot be added to.
+ *
+ * cells: 0, or of how many cells of k / cells steps, a_row apart, each run consists; cell q + 1 of
+ * a row is then cell q of the next. The sum may be over each run's steps of all its cells in turn.
  */
 typedef struct gemm_runs_job {
     bool wide, add, relu;
-    int64_t m, n, k, runs;
+    int64_t m, n, k, runs, cells;
     const int64_t *a_runs, *b_runs;
     const char *a, *b;
     char *c;

@@ -67,6 +67,10 @@ INLINE void write_back(const tile *t, const bool wide, vec sum, int64_t row, int
 typedef void (*tile_function)(const tile *);
 extern const tile_function ISA_NAME(gemm_tiles)[2][2][2][ROWS];
 
+/* The same of one vector a row, where runs are 3 or 5 cells that rows share: [wide][cells / 4]
+ * [rows - 1]. */
+extern const tile_function ISA_NAME(gemm_cells)[2][2][ROWS];
+
 /* Does a product of one row, if B's layout allows to go without packing. */
 bool ISA_NAME(gemm_row)(const gemm_job *job, char *scratch);
 

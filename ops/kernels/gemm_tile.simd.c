@@ -10,7 +10,9 @@
 #include "ops/kernels/gemm_tile.h"
 
 enum {
-    PREFETCH_STEPS = 16, /* steps between prefetches of rows of C */
+    PREFETCH_STEPS = 16, /* steps between prefetches of rows of C, if there is one run; */
+    PREFETCH_ROWS = 5,   /* else rows that are prefetched before each */
+    MOST_CELLS = 5,      /* that rows share */
     NEAR = 5,            /* rows of A with a pointer: 14 offsets from one would not be registers */
 };
 
@@ -45,9 +47,18 @@ INLINE void write_sums(const tile *t, const bool wide, const int rows, const int
         store(t->c + i / vecs * t->c_row + i % vecs * BYTES, sum[i]);
 }
 
+/* The next of C's rows, which is written at the end. */
+INLINE void prefetch_row(const tile *t, const int vecs, const char **c)
+{
+    __builtin_prefetch(*c, 1);
+    if (vecs == 2) __builtin_prefetch(*c + BYTES, 1);
+    *c += t->c_row;
+}
+
 /* The micro-kernel: rows x vecs vectors of C in registers, one column of A times one row of B added
- * a step. C's rows are prefetched one after the other: all at once they would keep A and B
- * waiting. */
+ * a step. C's rows are prefetched few at a time: all at once they would keep A and B waiting. Of
+ * several runs, each is one loop, some rows being prefetched before it: nobody foresees the ends of
+ * loops of which there are many. */
 INLINE void tile_run(const tile *t, const bool wide, const int rows, const int vecs,
                      const bool dense)
 {
@@ -55,7 +66,7 @@ INLINE void tile_run(const tile *t, const bool wide, const int rows, const int v
     const char *a = t->a, *b = t->b, *c = t->c;
     const int near = dense ? rows : NEAR, pointers = (rows + near - 1) / near;
     const char *from[ROWS / NEAR + 1];
-    int64_t prefetched = 0;
+    int prefetched = 0;
     vec sum[2 * ROWS];
     UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] = (vec){0};
     for (int64_t run = 0; run < t->runs; run++) {
@@ -63,13 +74,14 @@ INLINE void tile_run(const tile *t, const bool wide, const int rows, const int v
             a = t->a + t->a_runs[run];
             b = t->b + t->b_runs[run];
         }
+        if (t->runs > 1)
+            for (int i = 0; i < PREFETCH_ROWS && prefetched < rows; i++, prefetched++)
+                prefetch_row(t, vecs, &c);
         UNROLL for (int i = 0; i < pointers; i++) from[i] = a + i * near * a_row;
         for (int64_t left = t->k; left > 0;) {
             int64_t steps = left;
-            if (prefetched < rows) {
-                __builtin_prefetch(c, 1);
-                if (vecs == 2) __builtin_prefetch(c + BYTES, 1);
-                c += t->c_row;
+            if (t->runs == 1 && prefetched < rows) {
+                prefetch_row(t, vecs, &c);
                 prefetched++;
                 steps = min(left, PREFETCH_STEPS);
             }
@@ -89,6 +101,34 @@ INLINE void tile_run(const tile *t, const bool wide, const int rows, const int v
         }
     }
     write_sums(t, wide, rows, vecs, sum);
+}
+
+/*
+ * The micro-kernel of one vector a row for runs of cells that the rows share: what is cell q + 1 of
+ * a row is cell q of the next one. Each element of A is loaded once for all rows that have its
+ * cell, where tile_run would wait for as many loads as it has multiply-adds.
+ */
+INLINE void cells_run(const tile *t, const bool wide, const int rows, const int cells)
+{
+    const int64_t b_cell = t->k / cells * t->b_row;
+    vec sum[ROWS];
+    UNROLL for (int i = 0; i < rows; i++) sum[i] = (vec){0};
+    for (int64_t run = 0; run < t->runs; run++) {
+        const char *a = t->a + t->a_runs[run], *b = t->b + t->b_runs[run];
+        for (int64_t left = t->k / cells; left > 0; left--) {
+            vec row[MOST_CELLS];
+            UNROLL for (int q = 0; q < cells; q++) row[q] = load(b + q * b_cell);
+            UNROLL for (int p = 0; p < rows + cells - 1; p++)
+            {
+                const vec x = spread(wide, a + p * t->a_row);
+                UNROLL for (int q = 0; q < cells; q++) if (p - q >= 0 && p - q < rows) sum[p - q] =
+                    multiply_add(wide, x, row[q], sum[p - q]);
+            }
+            a += t->a_col;
+            b += t->b_row;
+        }
+    }
+    write_sums(t, wide, rows, 1, sum);
 }
 
 /* Every tile has code of its own, so that its sums are registers. */
@@ -126,6 +166,16 @@ TILES(f64_2, true, 2, false)
 TILES(f64_1_dense, true, 1, true)
 TILES(f64_2_dense, true, 2, true)
 
+#define CELLS(rows, name, wide, cells)                                                             \
+    static void name##_##rows(const tile *t)                                                       \
+    {                                                                                              \
+        cells_run(t, wide, rows, cells);                                                           \
+    }
+EACH_ROWS(CELLS, f32_cells_3, false, 3)
+EACH_ROWS(CELLS, f32_cells_5, false, 5)
+EACH_ROWS(CELLS, f64_cells_3, true, 3)
+EACH_ROWS(CELLS, f64_cells_5, true, 5)
+
 #define TABLE(name)                                                                                \
     {                                                                                              \
         EACH_ROWS(ENTRY, name)                                                                     \
@@ -133,6 +183,10 @@ TILES(f64_2_dense, true, 2, true)
 const tile_function ISA_NAME(gemm_tiles)[2][2][2][ROWS] = {
     {{TABLE(f32_1), TABLE(f32_1_dense)}, {TABLE(f32_2), TABLE(f32_2_dense)}},
     {{TABLE(f64_1), TABLE(f64_1_dense)}, {TABLE(f64_2), TABLE(f64_2_dense)}},
+};
+const tile_function ISA_NAME(gemm_cells)[2][2][ROWS] = {
+    {TABLE(f32_cells_3), TABLE(f32_cells_5)},
+    {TABLE(f64_cells_3), TABLE(f64_cells_5)},
 };
 
 #endif
