@@ -35,11 +35,14 @@ typedef struct pool_row {
     int64_t inner[2]; /* windows from .. to have all their columns in the image */
     bool tiled;       /* no cell has two windows: it is written, not added to, ... */
     bool stream;      /* ... past the caches */
+    bool ahead;       /* x is prefetched */
 } pool_row;
 
 typedef struct pool_loops {
     void (*row[POOL_KINDS])(const pool_row *r);
 } pool_loops;
+
+enum { POOL_AHEAD = 4096 }; /* bytes from the cells at work to those that are prefetched */
 
 /* How many of begin, begin + step, ... are below end. */
 static inline int64_t pool_steps(int64_t begin, int64_t end, int64_t step)
@@ -75,7 +78,8 @@ ISA_DECLARE_TABLE(pool_loops, pool_table, []);
 
 enum {
     POOL_CHUNK = 128,                /* channels at a time, of what adds to cells */
-    POOL_STREAM = HARD(1, 16 << 20), /* bytes of images that go past the caches */
+    POOL_STREAM = HARD(1, 16 << 20), /* bytes of images that go past the caches, or, if a thread
+                                      * reads so many, come from behind them */
 };
 
 typedef struct pool_work {
@@ -85,7 +89,7 @@ typedef struct pool_work {
     char *image, *pooled;
     int64_t size, chunk, chunks; /* of an element; channels at a time; how often that is */
     int64_t inner[2];
-    bool scatters, tiled, stream;
+    bool scatters, tiled, stream, ahead;
 } pool_work;
 
 /* The image's row behind the last that rows of windows up to oh have cells in. */
@@ -151,7 +155,8 @@ static void pool_range(int64_t first, int64_t last, int worker, void *user)
                       .rows = pool_steps(begin, end, w->dilation[0]),
                       .inner = {p->inner[0], p->inner[1]},
                       .tiled = p->tiled,
-                      .stream = p->stream};
+                      .stream = p->stream,
+                      .ahead = p->ahead};
         r.first = r.rows ? begin * w->image[1] * w->channels : 0;
         if (p->scatters) clear_cells(p, r.image, oh, begin, end, r.channels);
         p->row(&r);
@@ -214,6 +219,8 @@ void pool_run(const ed_call *call, pool_kind kind, const ed_tensor *x, const ed_
     p.tiled = p.scatters && is_tiled(w);
     p.stream = p.tiled && w->channels * p.size % 64 == 0 && (uintptr_t)image->data % 64 == 0 &&
                image->size * p.size >= POOL_STREAM;
+    p.ahead = (kind == POOL_MAX || kind == POOL_MEAN) &&
+              x->size * p.size / threads_count() >= POOL_STREAM;
     p.chunk = p.scatters && !p.tiled && w->channels > POOL_CHUNK ? POOL_CHUNK : w->channels;
     p.chunks = (w->channels + p.chunk - 1) / p.chunk;
     find_inner(w, p.inner);

@@ -149,6 +149,15 @@ VECTOR_INLINE void TYPED(pool_lanes)(const pool_kind kind, const pool_cells *c, 
         TYPED(pool_some)(kind, *c, x, image, pooled, n, step);
 }
 
+/* The cells of a row some windows further on: the machine itself stops at the end of a page. */
+VECTOR_INLINE void TYPED(pool_prefetch)(const pool_cells *c, const NUMBER *x)
+{
+    const int64_t bytes = c->columns * c->column_step * (int64_t)sizeof(NUMBER);
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int64_t at = 0; at < bytes; at += 64)
+            __builtin_prefetch((const char *)(x + i * c->row_step) + POOL_AHEAD + at);
+}
+
 /* All channels of the row's window `ow`. */
 VECTOR_INLINE void TYPED(pool_window)(const pool_kind kind, const pool_row *r, pool_cells *c,
                                       int64_t ow)
@@ -158,6 +167,7 @@ VECTOR_INLINE void TYPED(pool_window)(const pool_kind kind, const pool_row *r, p
     window_clip(w, 1, ow, &begin, &end);
     c->columns = pool_steps(begin, end, w->dilation[1]);
     const int64_t at = r->first + (c->columns ? begin * w->channels : 0);
+    if (r->ahead) TYPED(pool_prefetch)(c, (const NUMBER *)r->x + at);
     TYPED(pool_lanes)
     (kind, c, (const NUMBER *)r->x + at, (NUMBER *)r->image + at,
      (NUMBER *)r->pooled + ow * w->channels, r->channels, 1);

@@ -233,6 +233,8 @@ static void channels_first_is_channels_last(void **state)
     compare_layouts(&(image_op){"batch_norm", normalized, {1, 1, 1, 6}}, ED_SHAPE(4, 432, 413, 6));
     compare_layouts(&(image_op){"conv2d of 6 channels", same_conv, {5, 5, 6, 16}},
                     ED_SHAPE(17, 14, 14, 6));
+    compare_layouts(&(image_op){"conv2d of 40 channels to few", same_conv, {5, 5, 40, 8}},
+                    ED_SHAPE(2, 19, 23, 40));
     compare_layouts(&(image_op){"conv2d of large groups", grouped_conv, {3, 3, 20, 24}},
                     ED_SHAPE(2, 19, 23, 40));
     compare_layouts(&(image_op){"max_pool2d past the caches", largest, {1, 1, 1, 1}},
