@@ -192,7 +192,7 @@ static void push_fields(lua_State *L, const ed_field *fields, const void *defaul
         push_kind_of_value(L, a);
         lua_setfield(L, -2, "kind");
         push_words(L, "doc", a->doc);
-        lua_pushboolean(L, n < needed || is_beyond(a, defaults));
+        lua_pushboolean(L, n < needed || a->limits.required || is_beyond(a, defaults));
         lua_setfield(L, -2, "required");
         if (a->limits.otherwise)
             set_text(L, "default", a->limits.otherwise);

@@ -169,7 +169,7 @@ ed_tensor *ed_depth_to_space_with(ed_tensor *x, int64_t block_size, const ed_dep
 /* ---- Batch ----------------------------------------------------------------------------------- */
 
 #define BLOCK_ATTRS(FIELD, T)                                                                      \
-    FIELD(T, INTS, block_shape, ED_NO_LIST, ED_ANY, "the block's size along axis 1, 2, ...")       \
+    FIELD(T, INTS, block_shape, ED_NO_LIST, ED_REQUIRED, "the block's size along axis 1, 2, ...")  \
     ED_BLOCK_OPTIONS(FIELD, T)
 ED_OPTIONS(block_attrs, BLOCK_ATTRS);
 

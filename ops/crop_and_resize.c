@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define CROP_ATTRS(FIELD, T)                                                                       \
-    FIELD(T, INTS, crop_size, ED_NO_LIST, ED_ANY, "height and width of the parts")                 \
+    FIELD(T, INTS, crop_size, ED_NO_LIST, ED_REQUIRED, "height and width of the parts")            \
     ED_CROP_AND_RESIZE_OPTIONS(FIELD, T)
 ED_OPTIONS(crop_attrs, CROP_ATTRS);
 #define CROP(...) ED_ATTRS(CROP_ATTRS, crop_attrs, __VA_ARGS__)

@@ -24,7 +24,7 @@ typedef struct parts {
 } parts;
 
 #define EINSUM_ATTRS(FIELD, T)                                                                     \
-    FIELD(T, STRING, equation, "", ED_ANY, "labels of the operands' axes -> of the result's")
+    FIELD(T, STRING, equation, "", ED_REQUIRED, "labels of the operands' axes -> of the result's")
 ED_OPTIONS(einsum_attrs, EINSUM_ATTRS);
 
 /* ---- Reading the equation -------------------------------------------------------------------- */

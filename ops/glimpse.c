@@ -5,7 +5,7 @@
 
 #define GLIMPSE_ATTRS(FIELD, T)                                                                    \
     ED_EXTRACT_GLIMPSE_OPTIONS(FIELD, T)                                                           \
-    FIELD(T, INTS, size, ED_NO_LIST, ED_ANY, "[height, width] of the windows")
+    FIELD(T, INTS, size, ED_NO_LIST, ED_REQUIRED, "[height, width] of the windows")
 ED_OPTIONS(glimpse_attrs, GLIMPSE_ATTRS);
 
 static bool check_glimpse(const ed_call *call)

@@ -93,7 +93,8 @@ FLIP(stateless_random_flip_up_down, "images, some with their rows in reverse ord
 
 /* ---- stateless_random_crop ------------------------------------------------------------------- */
 
-#define SIZE_ATTRS(FIELD, T) FIELD(T, INTS, size, ED_NO_LIST, ED_ANY, "of the part, for each axis")
+#define SIZE_ATTRS(FIELD, T)                                                                       \
+    FIELD(T, INTS, size, ED_NO_LIST, ED_REQUIRED, "of the part, for each axis")
 ED_OPTIONS(size_attrs, SIZE_ATTRS);
 #define PART(...) ED_ATTRS(SIZE_ATTRS, size_attrs, .size = ED_SAMPLE_INTS(__VA_ARGS__))
 

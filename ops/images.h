@@ -43,7 +43,7 @@ ED_OPTIONS(factor_attrs, FACTOR_ATTRS);
 
 /* The attributes of resize, for those that call its reference. */
 #define RESIZE_ATTRS(FIELD, T)                                                                     \
-    FIELD(T, INTS, size, ED_NO_LIST, ED_ANY, "height and width of the result")                     \
+    FIELD(T, INTS, size, ED_NO_LIST, ED_REQUIRED, "height and width of the result")                \
     ED_RESIZE_OPTIONS(FIELD, T)
 ED_OPTIONS(resize_attrs, RESIZE_ATTRS);
 #define RESIZED(...) ED_ATTRS(RESIZE_ATTRS, resize_attrs, __VA_ARGS__)

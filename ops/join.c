@@ -204,7 +204,7 @@ ed_tensor *ed_stack_with(ed_list *list, const ed_concat_options *options)
 ED_OPTIONS(split_attrs, SPLIT_ATTRS);
 
 #define SPLIT_SIZES_ATTRS(FIELD, T)                                                                \
-    FIELD(T, INTS, sizes, ED_NO_LIST, ED_ANY, "of the parts; one may be -1: the rest")             \
+    FIELD(T, INTS, sizes, ED_NO_LIST, ED_REQUIRED, "of the parts; one may be -1: the rest")        \
     ED_CONCAT_OPTIONS(FIELD, T)
 ED_OPTIONS(split_sizes_attrs, SPLIT_SIZES_ATTRS);
 

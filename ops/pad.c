@@ -7,7 +7,7 @@
 
 /* ---- tile ------------------------------------------------------------------------------------ */
 
-#define TILE_ATTRS(FIELD, T) FIELD(T, INTS, multiples, ED_NO_LIST, ED_ANY, "one for each axis")
+#define TILE_ATTRS(FIELD, T) FIELD(T, INTS, multiples, ED_NO_LIST, ED_REQUIRED, "one for each axis")
 ED_OPTIONS(tile_attrs, TILE_ATTRS);
 
 static bool tile_infer(ed_call *call)

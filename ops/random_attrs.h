@@ -10,7 +10,7 @@
 #define DRAW_ATTR(FIELD, T) FIELD(T, DRAW, draw, {0}, ED_ANY, "the random numbers")
 
 #define SHAPE_ATTRS(FIELD, T)                                                                      \
-    FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the result")                                     \
+    FIELD(T, INTS, shape, ED_NO_LIST, ED_REQUIRED, "of the result")                                \
     DRAW_ATTR(FIELD, T)
 #define UNIFORM_ATTRS(FIELD, T) ED_RANDOM_UNIFORM_VALUES(FIELD, T) SHAPE_ATTRS(FIELD, T)
 #define NORMAL_ATTRS(FIELD, T)  ED_RANDOM_NORMAL_VALUES(FIELD, T) SHAPE_ATTRS(FIELD, T)

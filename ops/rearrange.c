@@ -8,8 +8,8 @@
 /* ---- roll ------------------------------------------------------------------------------------ */
 
 #define ROLL_ATTRS(FIELD, T)                                                                       \
-    FIELD(T, INTS, shift, ED_NO_LIST, ED_ANY, "by how much along each axis")                       \
-    FIELD(T, AXES, axis, ED_NO_LIST, ED_ANY, "which; one named twice rolls by the sum")
+    FIELD(T, INTS, shift, ED_NO_LIST, ED_REQUIRED, "by how much along each axis")                  \
+    FIELD(T, AXES, axis, ED_NO_LIST, ED_REQUIRED, "which; one named twice rolls by the sum")
 ED_OPTIONS(roll_attrs, ROLL_ATTRS);
 
 /* shift within 0..n-1 */
@@ -238,7 +238,7 @@ ed_list *ed_meshgrid_with(ed_list *list, const ed_meshgrid_options *options)
 /* ---- ensure_shape ---------------------------------------------------------------------------- */
 
 #define ENSURE_ATTRS(FIELD, T)                                                                     \
-    FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "what x must have; -1: any size")
+    FIELD(T, INTS, shape, ED_NO_LIST, ED_REQUIRED, "what x must have; -1: any size")
 ED_OPTIONS(ensure_attrs, ENSURE_ATTRS);
 #define ENSURED(...) ED_ATTRS(ENSURE_ATTRS, ensure_attrs, .shape = __VA_ARGS__)
 

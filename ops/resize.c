@@ -222,7 +222,7 @@ static bool axis_of(resize_axis *a, const filter *f, bool antialias, bool transp
           "how pixels are made")                                                                   \
     FIELD(T, BOOL, antialias, false, ED_ANY, "larger filters where the image shrinks")             \
     FIELD(T, BOOL, transposed, false, ED_ANY, "from the result of such a call to its operand")     \
-    FIELD(T, INTS, size, ED_NO_LIST, ED_ANY, "height and width of the result")
+    FIELD(T, INTS, size, ED_NO_LIST, ED_REQUIRED, "height and width of the result")
 ED_OPTIONS(resample_attrs, RESAMPLE_ATTRS);
 #define RESAMPLE(...) ED_ATTRS(RESAMPLE_ATTRS, resample_attrs, __VA_ARGS__)
 

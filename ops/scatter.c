@@ -347,7 +347,7 @@ TENSOR_SCATTER(tensor_scatter_min, "the minimum of x and the updates at the indi
 
 /* ---- scatter_nd ------------------------------------------------------------------------------ */
 
-#define SCATTER_ND_ATTRS(FIELD, T) FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the result")
+#define SCATTER_ND_ATTRS(FIELD, T) FIELD(T, INTS, shape, ED_NO_LIST, ED_REQUIRED, "of the result")
 ED_OPTIONS(scatter_nd_attrs, SCATTER_ND_ATTRS);
 
 static bool scatter_nd_infer(ed_call *call)

@@ -100,7 +100,7 @@ static bool pack_kernel(ed_call *call)
 
 /* ---- reshape --------------------------------------------------------------------------------- */
 
-#define RESHAPE_ATTRS(FIELD, T) FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the result")
+#define RESHAPE_ATTRS(FIELD, T) FIELD(T, INTS, shape, ED_NO_LIST, ED_REQUIRED, "of the result")
 ED_OPTIONS(reshape_attrs, RESHAPE_ATTRS);
 #define SHAPED(...) ED_ATTRS(RESHAPE_ATTRS, reshape_attrs, .shape = __VA_ARGS__)
 

@@ -64,7 +64,7 @@ static bool draw_from(const ed_call *call, int i, ed_draw *draw)
 
 /* ---- Uniform and normal numbers -------------------------------------------------------------- */
 
-#define SHAPE_ATTR(FIELD, T)              FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the result")
+#define SHAPE_ATTR(FIELD, T)              FIELD(T, INTS, shape, ED_NO_LIST, ED_REQUIRED, "of the result")
 #define STATELESS_UNIFORM_ATTRS(FIELD, T) ED_RANDOM_UNIFORM_VALUES(FIELD, T) SHAPE_ATTR(FIELD, T)
 #define STATELESS_NORMAL_ATTRS(FIELD, T)  ED_RANDOM_NORMAL_VALUES(FIELD, T) SHAPE_ATTR(FIELD, T)
 ED_OPTIONS(stateless_uniform_attrs, STATELESS_UNIFORM_ATTRS);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define UNRAVEL_ATTRS(FIELD, T)                                                                    \
-    FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the tensor whose elements are numbered")
+    FIELD(T, INTS, shape, ED_NO_LIST, ED_REQUIRED, "of the tensor whose elements are numbered")
 ED_OPTIONS(unravel_attrs, UNRAVEL_ATTRS);
 
 static bool unravel_index_infer(ed_call *call)

@@ -80,14 +80,20 @@ typedef struct ed_limits {
     const char *const *words;   /* of a choice; ended by NULL */
     const char *otherwise; /* of an object: what NULL stands for, a kind of the family by name */
     bool some;             /* of a list of objects: entries may be NULL */
+    bool required;         /* no default makes sense; of numbers the bounds tell */
 } ed_limits;
 
-/* Limits of a field: none; of a list, that entries may be NULL; numbers that are finite, from
- * `least` on, above `below`, from `least` to `most`, from `least` to below `above`, from above
- * `above` to below `below`; one of the words; what NULL stands for. */
+/* Limits of a field: none; that it must be given, which help says; of a list, that entries may be
+ * NULL; numbers that are finite, from `least` on, above `below`, from `least` to `most`, from
+ * `least` to below `above`, from above `above` to below `below`; one of the words; what NULL stands
+ * for. */
 #define ED_ANY                                                                                     \
     {                                                                                              \
         .bounded = false                                                                           \
+    }
+#define ED_REQUIRED                                                                                \
+    {                                                                                              \
+        .required = true                                                                           \
     }
 #define ED_SOME                                                                                    \
     {                                                                                              \
