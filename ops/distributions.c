@@ -191,17 +191,26 @@ static double held_positive(ed_dtype dtype, double x)
     {                                                                                              \
         false, 0, FINITE, "it must be >= 0 and finite"                                             \
     }
+#define ANY_FINITE                                                                                 \
+    {                                                                                              \
+        false, -FINITE, FINITE, "it must be finite"                                                \
+    }
+#define ANY_NUMBER                                                                                 \
+    {                                                                                              \
+        false, -INFINITY, INFINITY, "it must be a number"                                          \
+    }
 #define IN_0_1                                                                                     \
     {                                                                                              \
         false, 0, 1, "it must be in 0..1"                                                          \
     }
 
-const distribution distribution_gamma = {gamma_law, NULL, held_positive, 1, {POSITIVE}},
-                   distribution_exponential = {NULL, exponential_law, held_positive, 1, {POSITIVE}},
-                   distribution_poisson = {poisson_law, NULL, held_count, 1, {AT_LEAST_0}},
-                   distribution_bernoulli = {NULL, bernoulli_law, held_count, 1, {IN_0_1}},
-                   distribution_binomial = {
-                       binomial_law, NULL, held_count, 2, {AT_LEAST_0, IN_0_1}};
+const distribution
+    distribution_gamma = {gamma_law, NULL, held_positive, 1, {POSITIVE}},
+    distribution_exponential = {NULL, exponential_law, held_positive, 1, {POSITIVE}},
+    distribution_poisson = {poisson_law, NULL, held_count, 1, {AT_LEAST_0}},
+    distribution_bernoulli = {NULL, bernoulli_law, held_count, 1, {IN_0_1}},
+    distribution_binomial = {binomial_law, NULL, held_count, 2, {AT_LEAST_0, IN_0_1}},
+    distribution_truncated = {.n = 4, .ranges = {ANY_FINITE, POSITIVE, ANY_NUMBER, ANY_NUMBER}};
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
@@ -226,24 +235,21 @@ static bool draw_state(const ed_call *call, philox *p)
     return true;
 }
 
-/* The shape to which the parameters broadcast. */
-typedef struct batch {
-    int rank;
-    int64_t shape[ED_MAX_RANK];
-    int64_t size;
-} batch;
-
-static bool parameters_shape(ed_call *call, batch *b)
+static bool parameters_shape(const ed_call *call, distribution_batch *b)
 {
-    const ed_tensor *first = call->inputs[0], *last = call->inputs[distribution_of(call)->n - 1];
-    if (!ops_broadcast(first->rank, first->shape, last->rank, last->shape, &b->rank, b->shape))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "parameters %s and %s do not broadcast",
-                            text_of_tensor(first).s, text_of_tensor(last).s);
+    b->rank = 0;
+    for (int k = 0; k < distribution_of(call)->n; k++) {
+        const distribution_batch before = *b;
+        const ed_tensor *x = call->inputs[k];
+        if (!ops_broadcast(before.rank, before.shape, x->rank, x->shape, &b->rank, b->shape))
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "parameters %s and %s do not broadcast",
+                                text_of_tensor(call->inputs[k - 1]).s, text_of_tensor(x).s);
+    }
     return true;
 }
 
 /* The size of that shape, with which the output's ends; 0 if the output is empty. */
-static int64_t batch_size(const batch *b, const ed_tensor *y)
+static int64_t batch_size(const distribution_batch *b, const ed_tensor *y)
 {
     int64_t size = y->size > 0;
     for (int d = 0; size && d < b->rank; d++) size *= b->shape[d];
@@ -252,7 +258,7 @@ static int64_t batch_size(const batch *b, const ed_tensor *y)
 
 static bool infer_samples(ed_call *call, ed_ints shape, ed_dtype dtype)
 {
-    batch *b = ed_call_plan(call, sizeof *b);
+    distribution_batch *b = ed_call_plan(call, sizeof *b);
     if (!b || (has_seed(call) && !stateless_check(call, call->n_inputs - 1)) ||
         !parameters_shape(call, b))
         return false;
@@ -287,7 +293,7 @@ bool distribution_infer_counts(ed_call *call)
     return infer_samples(call, o->shape, o->dtype);
 }
 
-static bool check_parameters(const ed_call *call)
+bool distribution_check(const ed_call *call)
 {
     const distribution *of = distribution_of(call);
     for (int k = 0; k < of->n; k++) {
@@ -304,8 +310,7 @@ static bool check_parameters(const ed_call *call)
     return true;
 }
 
-/* Parameter k of the law for element i of the batch. */
-static double parameter_at(const ed_tensor *x, const batch *b, int64_t i)
+double distribution_parameter(const ed_tensor *x, const distribution_batch *b, int64_t i)
 {
     int64_t offset = 0, step = 1;
     for (int d = 1; d <= x->rank; d++) {
@@ -344,13 +349,14 @@ static void sample_range(int64_t first, int64_t last, int worker, void *user)
 {
     const sampling *s = user;
     const distribution *of = distribution_of(s->call);
-    const batch *b = s->call->plan;
+    const distribution_batch *b = s->call->plan;
     const ed_dtype dtype = s->call->outputs[0]->dtype;
     (void)worker;
     for (int64_t k = first, n; k < last; k += n) {
         const int64_t set = k / s->samples, sample = k % s->samples;
         double parameters[2], values[BLOCK];
-        for (int i = 0; i < of->n; i++) parameters[i] = parameter_at(s->call->inputs[i], b, set);
+        for (int i = 0; i < of->n; i++)
+            parameters[i] = distribution_parameter(s->call->inputs[i], b, set);
         n = last - k < s->samples - sample ? last - k : s->samples - sample;
         if (n > BLOCK) n = BLOCK;
         sample_block(of, &s->p, k, n, parameters, values);
@@ -361,17 +367,17 @@ static void sample_range(int64_t first, int64_t last, int worker, void *user)
 
 bool distribution_kernel(ed_call *call)
 {
-    const batch *b = call->plan;
+    const distribution_batch *b = call->plan;
     const int64_t n = call->outputs[0]->size;
     sampling s = {.call = call, .y = ed_call_data(call, 0), .samples = b->size ? n / b->size : 0};
-    if (!check_parameters(call) || !draw_state(call, &s.p)) return false;
+    if (!distribution_check(call) || !draw_state(call, &s.p)) return false;
     threads_run(n, HARD(1, 512), sample_range, &s);
     return true;
 }
 
 int64_t distribution_binomial_draws(const ed_call *call)
 {
-    const batch *b = call->plan;
+    const distribution_batch *b = call->plan;
     return b->size ? 50 * call->outputs[0]->size + 150 * b->size : 0;
 }
 
@@ -386,14 +392,14 @@ bool distribution_reference(const ed_call *call)
     const ed_dtype dtype = of->held == held_count
                                ? ((const ed_stateless_count_options *)call->attrs)->dtype
                                : ED_FLOAT64;
-    batch b;
+    distribution_batch b;
     philox p;
-    if (!parameters_shape((ed_call *)call, &b) || !draw_state(call, &p)) return false;
+    if (!parameters_shape(call, &b) || !draw_state(call, &p)) return false;
     b.size = batch_size(&b, y);
     for (int64_t i = 0; i < y->size; i++) {
         double parameters[2];
         for (int k = 0; k < of->n; k++)
-            parameters[k] = parameter_at(call->inputs[k], &b, i % b.size);
+            parameters[k] = distribution_parameter(call->inputs[k], &b, i % b.size);
         const int64_t k = i % b.size * (y->size / b.size) + i / b.size;
         double value;
         sample_block(of, &p, k, 1, parameters, &value);

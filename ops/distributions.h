@@ -29,11 +29,11 @@ typedef struct distribution {
     unit_law *of_units;
     double (*held)(ed_dtype dtype, double x); /* a sample as a number of the dtype */
     int n;
-    range_of ranges[2];
+    range_of ranges[4];
 } distribution;
 
 extern const distribution distribution_gamma, distribution_exponential, distribution_poisson,
-    distribution_bernoulli, distribution_binomial;
+    distribution_bernoulli, distribution_binomial, distribution_truncated;
 
 /* Attributes of ops with a generator, which begin as those of ops with a seed. */
 #define GAMMA_ATTRS(FIELD, T) ED_STATELESS_GAMMA_OPTIONS(FIELD, T) DRAW_ATTR(FIELD, T)
@@ -41,11 +41,25 @@ extern const distribution distribution_gamma, distribution_exponential, distribu
 ED_OPTIONS(gamma_attrs, GAMMA_ATTRS);
 ED_OPTIONS(count_attrs, COUNT_ATTRS);
 
+/* The shape to which the parameters broadcast, the plan of a call: the output's shape ends with it.
+ * size: 0 if the output is empty. */
+typedef struct distribution_batch {
+    int rank;
+    int64_t shape[ED_MAX_RANK];
+    int64_t size;
+} distribution_batch;
+
 /* One output of the first parameter's dtype / of the option's. */
 bool distribution_infer(ed_call *call);
 bool distribution_infer_counts(ed_call *call);
 
 bool distribution_kernel(ed_call *call);
+
+/* Fails, in the name of the call, unless each parameter is in its range. */
+bool distribution_check(const ed_call *call);
+
+/* What a parameter is for element i of the batch. */
+double distribution_parameter(const ed_tensor *x, const distribution_batch *b, int64_t i);
 
 /* By how many elements TensorFlow's generator moves on for binomial numbers: 50 for each of them,
  * and 150 for each set of parameters. */

@@ -141,6 +141,16 @@ ed_tensor *ed_stateless_binomial_with(ed_tensor *counts, ed_tensor *probs, ed_te
                                       const ed_stateless_count_options *options);
 
 /*
+ * Normal numbers of these means and stddevs between minvals and maxvals, of which one may be
+ * infinite; all of one float dtype, and the shape as above. They are drawn by rejection from one
+ * stream, set of parameters by set: the numbers of tf.random's function of the same name where it
+ * runs on one thread. Its threads, if many, begin at places of their own.
+ */
+ed_tensor *ed_stateless_parameterized_truncated_normal_with(
+    ed_tensor_like *means, ed_tensor_like *stddevs, ed_tensor_like *minvals,
+    ed_tensor_like *maxvals, ed_tensor *seed, const ed_stateless_gamma_options *options);
+
+/*
  * ---- Distributions with a generator (ops/random_distributions.c) -------------------------------
  *
  * The same distributions with numbers from a generator, as ed_random_uniform takes them; from the

@@ -413,6 +413,44 @@ static void more_distributions(void **state)
             0, 20, 9984, 0, 20, 10025);
 }
 
+/* TensorFlow's, by each way to propose numbers, in one call and in both dtypes. */
+static void truncated_normals(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *seed = ed_constant(ED_VALUES(int64_t, 1, 2), ED_SHAPE(2));
+    NEAR(ed_stateless_parameterized_truncated_normal(0, 1, -2, 2, seed, .shape = ED_SHAPE(6)),
+         0.5441101f, 0.20738031f, 0.07356432f, 0.04643455f, -1.3015898f, -0.9538565f);
+    ed_tensor *means = ed_constant(ED_VALUES(float, 0, 0, 5, 0), ED_SHAPE(4));
+    ed_tensor *stddevs = ed_constant(ED_VALUES(float, 1, 2, 1, 0.5f), ED_SHAPE(4));
+    ed_tensor *low = ed_constant(ED_VALUES(float, -2, 1, -INFINITY, 2), ED_SHAPE(4));
+    ed_tensor *high = ed_constant(ED_VALUES(float, 2, 2, 3, INFINITY), ED_SHAPE(4));
+    NEAR(ed_stateless_parameterized_truncated_normal(means, stddevs, low, high, seed,
+                                                     .shape = ED_SHAPE(2, 4)),
+         0.5441101f, 1.2719902f, 2.6945872f, 2.0593214f, 0.20738031f, 1.649346f, 2.8953476f,
+         2.1230264f);
+    ed_tensor *doubles = ed_stateless_parameterized_truncated_normal(
+        ed_cast(means, ED_FLOAT64), ed_cast(stddevs, ED_FLOAT64), ed_cast(low, ED_FLOAT64),
+        ed_cast(high, ED_FLOAT64), seed, .shape = ED_SHAPE(2, 4));
+    NEAR(ed_cast(doubles, ED_FLOAT32), -0.14231181f, 1.1759223f, 2.9213751f, 2.0379401f,
+         0.74060725f, 1.8555557f, 2.9276562f, 2.1809521f);
+    assert_fails(ed_stateless_parameterized_truncated_normal(0, 1, 2, low, seed),
+                 ED_INVALID_ARGUMENT,
+                 "minval 2 and maxval -2 of set 0 of parameters; minval must be less");
+    assert_fails(ed_stateless_parameterized_truncated_normal(0, 1, -INFINITY, INFINITY, seed),
+                 ED_INVALID_ARGUMENT, "and one of them finite");
+    assert_fails(ed_stateless_parameterized_truncated_normal(0, 1, 0, NAN, seed),
+                 ED_INVALID_ARGUMENT, "maxvals[0], counted flat, is nan; it must be a number");
+    assert_fails(ed_stateless_parameterized_truncated_normal(0, 0, 0, 1, seed), ED_INVALID_ARGUMENT,
+                 "stddevs[0], counted flat, is 0; it must be > 0 and finite");
+    assert_fails(ed_stateless_parameterized_truncated_normal(means, stddevs, low,
+                                                             ed_ones(ED_SHAPE(3)), seed),
+                 ED_INVALID_ARGUMENT, "do not broadcast");
+    assert_int_equal(ed_size(ed_stateless_parameterized_truncated_normal(
+                         means, stddevs, low, high, seed, .shape = ED_SHAPE(0, 4))),
+                     0);
+}
+
 /* TensorFlow's numbers, from blocks of 16 to 62 bits. */
 static void shuffled_indices(void **state)
 {
@@ -698,7 +736,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(global_seed),
-        TEST(shuffled_indices),
         TEST(generators),
         TEST(dtypes),
         TEST(refusals),
@@ -710,6 +747,8 @@ int main(void)
         TEST(stateless),
         TEST(distributions),
         TEST(more_distributions),
+        TEST(truncated_normals),
+        TEST(shuffled_indices),
         TEST(drawn_distributions),
         TEST(moments),
         TEST(choices),

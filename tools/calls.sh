@@ -143,7 +143,7 @@ language == "table" && /^typedef struct ed_[a-z_]+_options {/ { plain_options();
     said = said " " $0
 }
 /[;{}] *$/ {
-    if (said ~ /^ *[a-z_]+[a-z_0-9 ]* (\*(const \*)?)*ed_[a-z0-9_]+\(.*\)[^;]*;/ && said !~ /typedef|static|extern|ED_KIND/) {
+    if (said ~ /^ *[a-z_]+[a-z_0-9 ]* (\*(const \*)?)* *ed_[a-z0-9_]+\(.*\)[^;]*;/ && said !~ /typedef|static|extern|ED_KIND/) {
         for (i in types) delete types[i]
         parse(said)
         if (language == "table") table()
