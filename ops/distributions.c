@@ -9,6 +9,7 @@
  * of binomial random variates", 1993.
  */
 #include "ops/distributions.h"
+#include "ops/elementwise.h"
 #include "ops/generator.h"
 #include "ops/stateless.h"
 #include "tensor/threads.h"
@@ -408,6 +409,22 @@ bool distribution_reference(const ed_call *call)
     return true;
 }
 
+/* ---- Gradients ------------------------------------------------------------------------------- */
+
+extern const ed_op ed_op_random_gamma_slope;
+
+bool distribution_gamma_gradient(const ed_gradient_call *g)
+{
+    GIVE(g, 0, ed_mul(g->dy[0], CALL_OP(random_gamma_slope, NULL, g->inputs[0], g->outputs[0])));
+    return true;
+}
+
+bool distribution_exponential_gradient(const ed_gradient_call *g)
+{
+    GIVE(g, 0, ed_neg(ed_mul(g->dy[0], ed_div(g->outputs[0], g->inputs[0]))));
+    return true;
+}
+
 /* ---- Definitions ----------------------------------------------------------------------------- */
 
 #define SEED                                                                                       \
@@ -420,12 +437,13 @@ bool distribution_reference(const ed_call *call)
 ED_OP(stateless_gamma) = {
     .name = "stateless_gamma",
     .doc = "numbers of the gamma distribution with concentration alpha and rate 1, from a seed",
-    .operands = {{"alpha", ED_SET_FLOAT, 'T'}, SEED},
-    .flags = ED_OP_CONTIGUOUS,
+    .operands = {{"alpha", ED_SET_FLOAT, 'T', .saved = true}, SEED},
+    .results = ED_RESULTS({"y", .saved = true}),
+    .flags = ED_OP_CONTIGUOUS | ED_OP_LAW_GRADIENT,
     ED_OP_ATTRS(ED_STATELESS_GAMMA_OPTIONS, ed_stateless_gamma_options),
     .infer = distribution_infer,
     .kernel = distribution_kernel,
-    .no_gradient = "it draws by rejection",
+    .gradient = distribution_gamma_gradient,
     .reference = distribution_reference,
     .extra = &distribution_gamma,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0.3, 5, 3, 4), SEED_IN}},

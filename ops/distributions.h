@@ -67,4 +67,8 @@ int64_t distribution_binomial_draws(const ed_call *call);
 
 bool distribution_reference(const ed_call *call);
 
+/* Of samples by their parameter, at the same probability: by random_gamma_slope, -y / rate. */
+bool distribution_gamma_gradient(const ed_gradient_call *g);
+bool distribution_exponential_gradient(const ed_gradient_call *g);
+
 #endif

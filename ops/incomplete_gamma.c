@@ -1,6 +1,6 @@
 /*
- * The regularized incomplete gamma functions P(a, x) and Q = 1 - P, and the derivatives of P by a.
- * Those come from the same series and the same continued fraction, computed with Taylor
+ * The regularized incomplete gamma functions P(a, x) and Q = 1 - P, the derivatives of P by a and
+ * what follows from the first one for samples of gamma distributions. Derivatives come from the same series and the same continued fraction, computed with Taylor
  * polynomials of a + e in place of a: the coefficient of e^n is the n-th derivative over n!.
  */
 #include "ops/special_functions.h"
@@ -201,4 +201,23 @@ double special_igamma_derivative(int n, double a, double x)
     y = times(n, &share, &density).c[n];
     for (int k = 2; k <= n; k++) y *= k;
     return y;
+}
+
+/*
+ * How a sample x of the gamma distribution changes with a where its probability P(a, x) stays:
+ * minus the derivative of P by a over that by x, the density. With P = share * density * x / a the
+ * densities cancel, so that x may be as small as one likes.
+ */
+double special_random_gamma_slope(double a, double x)
+{
+    if (!(a > 0) || !(x >= 0) || isinf(a) || isinf(x)) return NAN;
+    if (x == 0) return 0;
+    const double root = sqrt(a), first = (x - a) / root;
+    if (a > 1e8 && fabs(first) < 20) /* x = a + z sqrt(a) + (z^2 - 1) / 3 + ... for normal z */
+        return 1 + (first - (first * first - 1) / (3 * root)) / (2 * root);
+    const bool below = x <= 1 || x <= a;
+    const double slope = log(x) - special_digamma(a + 1);
+    polynomial share = below ? series_polynomial(1, a, x) : fraction_polynomial(1, a, x);
+    share = below ? times_linear(1, &share, -1, 0) : times_linear(1, &share, a, 1);
+    return (share.c[1] + share.c[0] * slope) * (x / a);
 }

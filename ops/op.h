@@ -283,6 +283,8 @@ enum {
     ED_OP_FIRST_ORDER = 256,    /* its gradient has none of its own, which says why */
     ED_OP_READS_DY = 512,       /* its gradient function is not merely made of ops linear in dy, but
                                  * may look at its elements; so may any of the program's own ops */
+    ED_OP_LAW_GRADIENT = 1024, /* its gradient is that of samples of the same probability, which the
+                                 * draws themselves, made by rejection, do not follow */
 };
 
 /* One definition: its signature, attributes, functions and samples. */

@@ -74,7 +74,7 @@ ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_generator_options
  * ---- Without a state (ops/stateless.c, ops/distributions.c) ------------------------------------
  *
  * Numbers that depend on the operands alone: the same seed, int32 or int64 [2], gives the same
- * numbers, those of TensorFlow's tf.random.stateless_*. No gradient.
+ * numbers, those of TensorFlow's tf.random.stateless_*. No gradient but where the text says so.
  */
 
 /* As ed_random_uniform. Integers from the smallest number of the dtype to one beyond the largest
@@ -123,8 +123,9 @@ ed_tensor *ed_stateless_categorical_with(ed_tensor *logits, ed_tensor *seed, int
 /*
  * Numbers of distributions whose parameters are tensors: the shape ends with the shape to which
  * they broadcast, and is that one by default. Gamma of concentration alpha > 0 and rate 1 (divide
- * by another one), of alpha's dtype; Poisson of the mean lam >= 0; binomial of counts >= 0 trials,
- * each of which succeeds with probability probs, 0..1. Parameters outside are errors.
+ * by another one), of alpha's dtype; its gradient by alpha is that of the sample of the same
+ * probability. Poisson of the mean lam >= 0; binomial of counts >= 0 trials, each of which succeeds
+ * with probability probs, 0..1. Parameters outside are errors.
  */
 #define ED_STATELESS_GAMMA_OPTIONS(FIELD, T)                                                       \
     FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the result; default: the parameters'")
@@ -156,7 +157,8 @@ ed_tensor *ed_stateless_parameterized_truncated_normal_with(
  * The same distributions with numbers from a generator, as ed_random_uniform takes them; from the
  * process's source those of tf.random.gamma, tf.random.poisson and tf.random.categorical, and from
  * another generator the binomial ones of tf.random.Generator. And exponential numbers of a rate >
- * 0, and Bernoulli's, 1 with probability probs, 0..1, else 0.
+ * 0, which have a gradient as those of gamma have, and Bernoulli's, 1 with probability probs, 0..1,
+ * else 0.
  */
 /* Of ed_random_gamma and ed_random_exponential. */
 #define ED_RANDOM_GAMMA_OPTIONS(FIELD, T)                                                          \

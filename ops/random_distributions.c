@@ -16,15 +16,15 @@
 
 /* An op of one parameter and its public function. */
 #define RANDOM(symbol, of, parameter, low, high, LIST, T, INFER, SAMPLE, OPTIONS, options_type,    \
-               VALUES, text)                                                                       \
+               VALUES, text, ...)                                                                  \
     ED_OP(symbol) = {.name = #symbol,                                                              \
                      .doc = text,                                                                  \
-                     .operands = {{#parameter, ED_SET_FLOAT, 'T'}},                                \
-                     .flags = ED_OP_CONTIGUOUS,                                                    \
+                     .operands = {{#parameter, ED_SET_FLOAT, 'T', .saved = true}},                 \
+                     .results = ED_RESULTS({"y", .saved = true}),                                  \
                      ED_OP_ATTRS(LIST, T),                                                         \
                      .infer = INFER,                                                               \
                      .kernel = distribution_kernel,                                                \
-                     .no_gradient = "its numbers are drawn",                                       \
+                     __VA_ARGS__,                                                                  \
                      .reference = distribution_reference,                                          \
                      .extra = &of,                                                                 \
                      .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(low, high, 3, 4)}, SAMPLE()},  \
@@ -36,18 +36,22 @@
         return CALL_OP(symbol, ED_OPTIONS_FROM(VALUES, options, T, .draw = {options->generator}),  \
                        parameter);                                                                 \
     }
-#define RANDOM_GAMMA(symbol, of, parameter, low, high, text)                                       \
+#define RANDOM_GAMMA(symbol, of, parameter, low, high, text, ...)                                  \
     RANDOM(symbol, of, parameter, low, high, GAMMA_ATTRS, gamma_attrs, distribution_infer, GAMMA,  \
-           ED_RANDOM_GAMMA_OPTIONS, ed_random_gamma_options, ED_STATELESS_GAMMA_OPTIONS, text)
+           ED_RANDOM_GAMMA_OPTIONS, ed_random_gamma_options, ED_STATELESS_GAMMA_OPTIONS, text,     \
+           __VA_ARGS__)
 #define RANDOM_COUNT(symbol, of, parameter, low, high, text)                                       \
     RANDOM(symbol, of, parameter, low, high, COUNT_ATTRS, count_attrs, distribution_infer_counts,  \
            COUNT, ED_RANDOM_COUNT_OPTIONS, ed_random_count_options, ED_STATELESS_COUNT_OPTIONS,    \
-           text)
+           text, .flags = ED_OP_CONTIGUOUS, .no_gradient = "its numbers are counts")
 
 RANDOM_GAMMA(random_gamma, distribution_gamma, alpha, 0.3, 5,
-             "numbers of the gamma distribution with concentration alpha and rate 1")
+             "numbers of the gamma distribution with concentration alpha and rate 1",
+             .flags = ED_OP_CONTIGUOUS | ED_OP_LAW_GRADIENT,
+             .gradient = distribution_gamma_gradient)
 RANDOM_GAMMA(random_exponential, distribution_exponential, rate, 0.3, 5,
-             "numbers of the exponential distribution of a rate")
+             "numbers of the exponential distribution of a rate", .flags = ED_OP_CONTIGUOUS,
+             .gradient = distribution_exponential_gradient)
 RANDOM_COUNT(random_poisson, distribution_poisson, lam, 0, 20,
              "numbers of the Poisson distribution with mean lam")
 RANDOM_COUNT(random_bernoulli, distribution_bernoulli, probs, 0, 1,

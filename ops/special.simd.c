@@ -236,6 +236,29 @@ static double plain_igamma_derivative_of(int order, double a, double x)
     return sum;
 }
 
+/* The derivative of P by a over the density, negated: the same sum, whose factor is x^(n + 1) / (a
+ * ... (a + n)); for large x Simpson's rule for the integral from x on of (t / x)^(a - 1) e^(x - t)
+ * (ln t - digamma(a)). */
+static double plain_gamma_slope_of(double a, double x)
+{
+    if (!(a > 0) || !(x >= 0) || isinf(a) || isinf(x)) return NAN;
+    if (x == 0) return 0;
+    if (isinf(x / a)) return INFINITY;
+    if (a > 1e6 && x > a / 2) return 1;
+    double sum = 0, term = x / a;
+    const int steps = 100000;
+    for (int i = 0; x > a + 30 && i <= steps; i++) {
+        const double s = 100.0 * i / steps, weight = i == 0 || i == steps ? 1 : i % 2 ? 4 : 2;
+        sum += weight * exp((a - 1) * log1p(s / x) - s) * (log(x + s) - plain_polygamma_of(0, a));
+    }
+    if (x > a + 30) return sum * 100 / steps / 3;
+    for (int n = 0; n < 3 * x + 60; n++) {
+        sum -= term * (log(x) - plain_polygamma_of(0, a + n + 1));
+        term *= x / (a + n + 1);
+    }
+    return sum;
+}
+
 /* x^a (1 - x)^b / (a B(a, b)) times the sum of x^n (a + b) ... / ((a + 1) ...). */
 static double plain_betainc_of(double a, double b, double x)
 {
@@ -338,6 +361,29 @@ ELEMENTWISE(
                           {.inputs = {ED_SAMPLE_IN(0.5, 4), ED_SAMPLE_IN(0.5, 6, 5)},
                            .attrs = ED_ATTRS(IGAMMA_ATTRS, igamma_attrs, .order = 2)},
                           {.inputs = {ED_SAMPLE_IN(0.5, 4, 2, 1), ED_SAMPLE_IN(0.5, 6, 3)}}));
+
+/* random_gamma_slope: f = -p_a / p_x for p = igamma(a, x), by which a sample x of the gamma
+ * distribution changes with a; with l = ln x - digamma(a),
+ * da = -dy (p_aa / p_x + f l), dx = -dy (l + f ((a - 1) / x - 1)) */
+LOOPS2_SPECIAL(random_gamma_slope, special_random_gamma_slope(a, b));
+PLAIN(random_gamma_slope, plain_gamma_slope_of(x[0], x[1]));
+
+#ifndef ISA
+static bool random_gamma_slope_gradient(const ed_gradient_call *g)
+{
+    ed_tensor *a = g->inputs[0], *x = g->inputs[1], *f = g->outputs[0], *dy = ed_neg(g->dy[0]);
+    ed_tensor *l = ed_sub(ed_log(x), ed_digamma(a));
+    ed_tensor *second =
+        CALL_OP(igamma_derivative, ED_ATTRS(IGAMMA_ATTRS, igamma_attrs, .order = 2), a, x);
+    GIVE(g, 0, ed_mul(dy, ed_add(ed_div(second, density_derivative(a, x, 0)), ed_mul(f, l))));
+    GIVE(g, 1, ed_mul(dy, ed_add(l, ed_mul(f, ed_sub(ed_div(ed_sub(a, 1), x), 1)))));
+    return true;
+}
+#endif
+
+ELEMENTWISE(random_gamma_slope, "the gradient of random_gamma's sample x by its concentration",
+            A_AND_X, .flags = ED_OP_INTERNAL, .results = ED_RESULTS({"y", .saved = true}),
+            .gradient = random_gamma_slope_gradient, .samples = SAMPLES2_IN(0.5, 4, 0.5, 6));
 
 /* betainc: the regularized incomplete beta function,
  * dx = dy x^(a - 1) (1 - x)^(b - 1) / B(a, b) */

@@ -19,6 +19,9 @@ double special_igammac(double a, double x);
 enum { SPECIAL_MOST_ORDER = 4 };
 double special_igamma_derivative(int n, double a, double x);
 
+/* How a sample x of the gamma distribution of concentration a changes with a. */
+double special_random_gamma_slope(double a, double x);
+
 double special_betainc(double a, double b, double x);
 
 /* The modified Bessel function of order 0 or 1; scaled: times e^-|x|. */

@@ -83,8 +83,8 @@ static int plain_round(plain_stream *s, proposal from, double low, double high, 
     for (uint64_t i = 0; from == EXPONENTIALS && i < each / 2; i++) {
         z[i] = low - log(plain_uniform(s->dtype, s->p, first + 2 * i)) / rate;
         const double off = low < rate ? rate - z[i] : low - rate;
-        fits[i] = z[i] < high &&
-                  plain_uniform(s->dtype, s->p, first + 2 * i + 1) <= exp(-off * off / 2);
+        fits[i] =
+            z[i] < high && plain_uniform(s->dtype, s->p, first + 2 * i + 1) <= exp(-off * off / 2);
     }
     return (int)(from == EXPONENTIALS ? each / 2 : each);
 }
@@ -105,15 +105,14 @@ static bool truncated_reference(const ed_call *call)
         const double low = side * ((side < 0 ? p[3] : p[2]) - p[0]) / p[1],
                      high = side * ((side < 0 ? p[2] : p[3]) - p[0]) / p[1];
         const double root = sqrt(low * low + 4);
-        const proposal from =
-            (low < -1.3 && high >= 0) || (high > 1.3 && low <= 0)                     ? NORMALS
-            : high - low < 2 / (low + root) * exp(0.5 + low * (low - root) / 4) ? UNIFORMS
-                                                                                      : EXPONENTIALS;
+        const proposal from = (low < -1.3 && high >= 0) || (high > 1.3 && low <= 0) ? NORMALS
+                              : high - low < 2 / (low + root) * exp(0.5 + low * (low - root) / 4)
+                                  ? UNIFORMS
+                                  : EXPONENTIALS;
         for (int64_t i = 0; i < y->size / b->size;) {
             const int candidates = plain_round(&s, from, low, high, z, fits);
             for (int k = 0; k < candidates && i < y->size / b->size; k++)
-                if (fits[k])
-                    ((double *)y->data)[i++ * b->size + set] = p[0] + side * p[1] * z[k];
+                if (fits[k]) ((double *)y->data)[i++ * b->size + set] = p[0] + side * p[1] * z[k];
         }
     }
     return true;
@@ -148,8 +147,8 @@ ED_OP(stateless_parameterized_truncated_normal) = {
 };
 
 ed_tensor *ed_stateless_parameterized_truncated_normal_with(
-    ed_tensor_like *means, ed_tensor_like *stddevs, ed_tensor_like *minvals, ed_tensor_like *maxvals, ed_tensor *seed,
-    const ed_stateless_gamma_options *options)
+    ed_tensor_like *means, ed_tensor_like *stddevs, ed_tensor_like *minvals,
+    ed_tensor_like *maxvals, ed_tensor *seed, const ed_stateless_gamma_options *options)
 {
     return CALL_OP(stateless_parameterized_truncated_normal, options, means, stddevs, minvals,
                    maxvals, seed);

@@ -28,7 +28,7 @@ static TYPED(truncated) TYPED(truncated_of)(const double *parameters)
 }
 
 /* What so many rounds propose: z, and whether it is accepted. */
-static void TYPED(propose)(const TYPED(truncated) * t, const philox *at, int64_t rounds, NUMBER *z,
+static void TYPED(propose)(const TYPED(truncated) *t, const philox *at, int64_t rounds, NUMBER *z,
                            bool *fits)
 {
     enum { GROUP = 16 / sizeof(NUMBER) }; /* numbers that a step of the counter makes */

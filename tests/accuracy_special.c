@@ -214,6 +214,12 @@ static long double one(const long double *x)
     return 1;
 }
 
+static long double random_gamma_slope_of(long double a, long double x)
+{
+    if (x == 0) return 0;
+    return -igamma_derivative_of(a, x) / expl((a - 1) * logl(x) - x - lgammal(a));
+}
+
 ACCURACY_TRUE(sinc, sinc_of(x));
 ACCURACY_TRUE(sinc_slope, sinc_of(x));
 ACCURACY_TRUE(erfinv, erfinv_of(x));
@@ -225,6 +231,7 @@ ACCURACY_TRUE(zeta, zeta_of(x, y));
 ACCURACY_TRUE(igamma, igamma_of(x, y));
 ACCURACY_TRUE(igammac, igammac_of(x, y));
 ACCURACY_TRUE(igamma_derivative, igamma_derivative_of(x, y));
+ACCURACY_TRUE(random_gamma_slope, random_gamma_slope_of(x, y));
 ACCURACY_TRUE(betainc, betainc_of(x, y, z));
 ACCURACY_TRUE(bessel_i0, bessel_of(0, x));
 ACCURACY_TRUE(bessel_i1, bessel_of(1, x));
@@ -256,6 +263,7 @@ const accuracy_rule accuracy_special_rules[] = {
     RULE2(igamma, 0.05, 60, 0, 80, 1, 128, .remark = "in the range"),
     RULE2(igammac, 0.05, 60, 0, 80, 1, 128, .remark = "in the range"),
     RULE2(igamma_derivative, 0.05, 60, 0, 80, 1, 512, .remark = "in the range, of order 1"),
+    RULE2(random_gamma_slope, 0.05, 60, 0, 80, 1, 512, .remark = "in the range"),
     {.name = "betainc",
      .range = {{0.1, 30}, {0.1, 30}, {0, 1}},
      .bound32 = 1,

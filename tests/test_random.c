@@ -413,6 +413,40 @@ static void more_distributions(void **state)
             0, 20, 9984, 0, 20, 10025);
 }
 
+/* The gradient by alpha is TensorFlow's, and follows a sample of fixed probability: so does the
+ * gradient's gradient. */
+static void gamma_gradients(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *seed = ed_constant(ED_VALUES(int64_t, 1, 2), ED_SHAPE(2));
+    ed_tensor *alpha = ed_constant(ED_VALUES(float, 0.3f, 1, 3), ED_SHAPE(3));
+    ed_tape *tape = ed_tape_begin();
+    ed_watch(tape, alpha);
+    ed_tensor *y = ed_stateless_gamma(alpha, seed);
+    NEAR(ed_gradient(tape, y, alpha), 0.09645394f, 1.5243567f, 1.3087753f);
+
+    const double a[] = {0.4, 1.5, 30, 5000}, h = 1e-4;
+    ed_tensor *x = ed_constant(a, ED_SHAPE(4));
+    ed_tape *outer = ed_tape_begin(), *inner = ed_tape_begin();
+    ed_watch(outer, x);
+    ed_watch(inner, x);
+    ed_tensor *sample = ed_stateless_gamma(x, seed);
+    ed_tensor *first = ed_gradient(inner, sample, x), *second = ed_gradient(outer, first, x);
+    assert_fine();
+    for (int i = 0; i < 4; i++) {
+        const double *z = ed_data(sample), *dz = ed_data(first), *ddz = ed_data(second);
+        double p[3];
+        for (int k = -1; k <= 1; k++) /* the same at each, but for the third order of h */
+            p[k + 1] = ed_item(ed_igamma(
+                ed_scalar(a[i] + k * h, .dtype = ED_FLOAT64),
+                ed_scalar(z[i] + k * h * dz[i] + k * k * h * h * ddz[i] / 2, .dtype = ED_FLOAT64)));
+        const double slope = fabs(p[2] - p[0]) / (2 * h),
+                     bend = fabs(p[2] + p[0] - 2 * p[1]) / (h * h);
+        if (slope > 1e-6 || bend > 1e-4) fail_msg("%g: %g, %g", a[i], slope, bend);
+    }
+}
+
 /* TensorFlow's, by each way to propose numbers, in one call and in both dtypes. */
 static void truncated_normals(void **state)
 {
@@ -747,6 +781,7 @@ int main(void)
         TEST(stateless),
         TEST(distributions),
         TEST(more_distributions),
+        TEST(gamma_gradients),
         TEST(truncated_normals),
         TEST(shuffled_indices),
         TEST(drawn_distributions),
