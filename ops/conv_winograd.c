@@ -1,6 +1,6 @@
 /*
- * Winograd's convolution, F(2x2, 3x3), see conv_winograd.h. Per block of tiles, small enough for its
- * matrices to stay in the second-level cache:
+ * Winograd's convolution, F(2x2, 3x3), see conv_winograd.h. Per block of tiles, small enough for
+ * its matrices to stay in the second-level cache:
  *
  *     source --patches--> V[16][tile, channels] --products with U--> M[16][tile, results] --> y
  *
@@ -119,7 +119,7 @@ static void begin_bands(winograd *p)
         p->bands.images * p->bands.rows * WINOGRAD_TILE * p->to.cells[1] * p->m.row * c->size;
 }
 
-static winograd begin(const conv *c, bool back, char *marks)
+static winograd winograd_begin(const conv *c, bool back, char *marks)
 {
     const window *w = &c->w;
     const winograd_images x = {.data = c->x, .layout = c->in_images, .channels = c->in};
@@ -177,7 +177,7 @@ static void pack_range(int64_t first, int64_t last, int worker, void *user)
 }
 
 /* The products of a block's patches with U. */
-static void multiply(const winograd *p, int64_t tiles, const char *v, char *m)
+static void multiply_block(const winograd *p, int64_t tiles, const char *v, char *m)
 {
     const conv *c = p->c;
     gemm_runs_job job = {.wide = c->wide,
@@ -206,7 +206,7 @@ static void run_block(winograd *p, int64_t i)
     b.first = i * p->block;
     b.count = conv_min(p->block, p->all.count - b.first);
     p->loops->patches(&p->from, &b, &p->v);
-    multiply(p, b.count, p->v.data, p->m.data);
+    multiply_block(p, b.count, p->v.data, p->m.data);
     p->loops->results(&p->m, &b, &p->to, &p->end);
 }
 
@@ -224,7 +224,7 @@ static void run_band(const winograd *p, int64_t i, char *scratch)
     to.layout =
         (conv_layout){.image = to.cells[0] * columns * cell, .row = columns * cell, .cell = cell};
     p->loops->patches(&from, &at.block, &p->v);
-    multiply(p, at.block.count, p->v.data, p->m.data);
+    multiply_block(p, at.block.count, p->v.data, p->m.data);
     p->loops->results(&p->m, &at.block, &to, &end);
     for (int64_t image = 0; image < at.images; image++) ISA_CALL(gemm_turn)
     (p->c->wide, to.cells[0] * columns, to.channels, to.data + image * to.layout.image, cell,
@@ -258,7 +258,7 @@ static size_t scratch_of(const winograd *p)
 
 bool conv_winograd(const conv *c, bool back, char *marks)
 {
-    winograd p = begin(c, back, marks);
+    winograd p = winograd_begin(c, back, marks);
     const int64_t units = p.bands.count ? p.bands.count : conv_ceil(p.all.count, p.block);
     const int64_t chunks = conv_ceil(c->in, CHUNK) * conv_ceil(c->out, CHUNK);
     size_t bytes;

@@ -56,7 +56,7 @@ static conv source_of_dy(const winograd_sums *p)
     return c;
 }
 
-static void begin_bands(winograd_sums *p)
+static void sums_begin_bands(winograd_sums *p)
 {
     const conv x = source_of_x(p, 0), dy = source_of_dy(p);
     p->bands = winograd_bands_of(p->all.tiles, x.w.batch, p->block);
@@ -66,7 +66,7 @@ static void begin_bands(winograd_sums *p)
     p->lines[1] = conv_ceil(winograd_lines_bytes(&p->bands, &dy), 64) * 64;
 }
 
-static winograd_sums begin(const conv *c)
+static winograd_sums sums_begin(const conv *c)
 {
     const window *w = &c->w;
     winograd_sums p = {
@@ -88,7 +88,7 @@ static winograd_sums begin(const conv *c)
     p.all.count = w->batch * p.all.tiles[0] * p.all.tiles[1];
     p.block = conv_min(conv_max(BLOCK_BYTES / bytes, LEAST_TILES), p.all.count);
     p.blocks = conv_ceil(p.all.count, p.block);
-    if (!conv_channels_last(c)) begin_bands(&p);
+    if (!conv_channels_last(c)) sums_begin_bands(&p);
     p.groups = conv_min(conv_ceil(UNITS, p.parts), p.blocks);
     p.v.row = winograd_row(c, p.channels);
     p.w.row = p.sums.row = winograd_row(c, c->out);
@@ -101,7 +101,8 @@ static winograd_sums begin(const conv *c)
 }
 
 /* Adds a block's products to sums of a part of `channels`, or begins them. */
-static void multiply(const winograd_sums *p, int64_t tiles, int64_t channels, bool add, char *sums)
+static void sums_multiply(const winograd_sums *p, int64_t tiles, int64_t channels, bool add,
+                          char *sums)
 {
     const int64_t size = p->c->size;
     gemm_runs_job job = {.wide = p->c->wide,
@@ -154,7 +155,7 @@ static void sum_unit(const winograd_sums *p, int64_t unit, char *scratch)
     const int64_t channels = conv_min(p->channels, p->c->in - channel);
     char *sums = (char *)p->sums.data + (group * p->group + channel * p->sums.row) * p->c->size;
     for (int64_t i = first; i < last; i++)
-        multiply(p, transform(p, i, channel, scratch), channels, i > first, sums);
+        sums_multiply(p, transform(p, i, channel, scratch), channels, i > first, sums);
 }
 
 static void sum_range(int64_t first, int64_t last, int worker, void *user)
@@ -184,7 +185,7 @@ static void kernel_range(int64_t first, int64_t last, int worker, void *user)
 
 bool conv_winograd_kernel(const conv *c, bool *finite)
 {
-    winograd_sums p = begin(c);
+    winograd_sums p = sums_begin(c);
     const int64_t units = p.groups * p.parts, grain = conv_grain(c, units);
     const int64_t scratch =
         (WINOGRAD_MATRICES * p.block + 1) * (p.v.row + p.w.row) * c->size + p.lines[0] + p.lines[1];

@@ -120,7 +120,7 @@ typedef struct by_tile {
     double *sums;
 } by_tile;
 
-/* The sums of |x| over the n x n cells of each tile, the first of which begins `before` the image. */
+/* The sums of |x| over the n x n cells of each tile, the first beginning `before` the image. */
 static by_tile sums_of_tiles(ed_tensor *x, const int64_t tiles[2], int n, const int64_t before[2])
 {
     const int64_t *s = ed_shape(x).values;

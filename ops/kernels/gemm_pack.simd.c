@@ -68,8 +68,8 @@ void ISA_NAME(gemm_pack)(bool wide, int64_t k, int64_t n, const char *b, int64_t
     (wide, min(panel, n - j), k, b + j * b_col, b_col, b_row, panels, PANEL);
 }
 
-/* gemm_turn for either dtype: registers turn as many rows as there are lanes, PIECE bytes of each at
- * a time. */
+/* gemm_turn for either dtype: registers turn as many rows as there are lanes, PIECE bytes of each
+ * at a time. */
 INLINE void turn(const bool wide, int64_t rows, int64_t columns, const char *from, int64_t row_step,
                  char *to, int64_t column_step)
 {
