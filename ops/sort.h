@@ -43,24 +43,27 @@ typedef struct sort_share {
     int64_t begin, n;
 } sort_share;
 
-/* For items of 4 and of 8 bytes, by vectors; NULL where the set's are no help. network: sorts n
- * items of at most SORT_NETWORK_BYTES, in place or to another place. pivot: about their median.
- * part: those up to `most` go to the front of `low`, the others to that of `high`, of which one may
- * be where they come from; how many are low. take: appends to *to those of n items whose digit at
- * `shift` is a share's, until too little room is left before `end`; how many were looked at. More items than `most` are
- * sorted sooner digit by digit, if these are SORT_WIDE_DIGITS and no more. */
 enum {
     SORT_NETWORK_BYTES = 4096,
     SORT_WIDE_BITS = 11, /* of a digit by which shares are made */
     SORT_WIDE_DIGITS = 3,
     SORT_WIDE_MASK = (1 << SORT_WIDE_BITS) - 1
 };
+
+/* For items of 4 and of 8 bytes, by vectors; NULL where the set's are no help. */
 typedef struct sort_vectors {
+    /* Sorts n items of at most SORT_NETWORK_BYTES, in place or to another place. */
     void (*network)(const void *from, void *to, int64_t n);
+    /* About their median. */
     uint64_t (*pivot)(const void *items, int64_t n);
+    /* Those up to `most` go to the front of `low`, the others to that of `high`, of which one may
+     * be where they come from; how many are low. */
     int64_t (*part)(const void *from, void *low, void *high, int64_t n, uint64_t most);
+    /* Appends to *to those of n items whose digit at `shift` is a share's, until too little room
+     * is left before `end`; how many were looked at. */
     int64_t (*take)(const void *from, int64_t n, const sort_share *share, int shift, void **to,
                     const void *end);
+    /* More items are sorted sooner digit by digit, if they have SORT_WIDE_DIGITS or fewer. */
     int64_t most;
 } sort_vectors;
 ISA_DECLARE_TABLE(sort_vectors, sort_vectors_table, [2]);

@@ -39,7 +39,8 @@ static void TYPED(move_items)(const ITEM *from, ITEM *to, int64_t n, int shift, 
     }
 }
 
-/* Sorts by the bits from `shift` on, digit by digit; where the items are then, `items` or `room`. */
+/* Sorts by the bits from `shift` on, digit by digit; where the items are then, `items` or `room`.
+ */
 static ITEM *TYPED(sort_digits)(int64_t *counts, ITEM *items, ITEM *room, int64_t n, int shift)
 {
     const bool narrow = n < SORT_NARROW;

@@ -63,7 +63,7 @@ VECTOR_INLINE void TYPED(compare)(KEYS *a, KEYS *b)
     *a = least;
 }
 
-/* ---- A block: as many vectors as they have lanes ------------------------------------------------ */
+/* ---- A block: as many vectors as they have lanes --------------------------------------------- */
 
 /* Compares each row without the bit `bit` in its number with that at number ^ c. */
 VECTOR_INLINE void TYPED(compare_rows)(KEYS *x, const int c, const int bit)

@@ -115,9 +115,9 @@ VECTOR_INLINE NUMBER TYPED(lanes_row)(lanes_fold fold, lanes_map map, const NUMB
     return TYPED(lanes_across)(fold, acc);
 }
 
-/* One lane of a group: `k` rows, 16 apart, into the lane's totals. Those `ahead` rows on, if that is
- * not 0, are fetched into the cache: what one lane reads of a row is too short for the machine to
- * foresee. */
+/* One lane of a group: `k` rows, 16 apart, into the lane's totals. Those `ahead` rows on, if that
+ * is not 0, are fetched into the cache: what one lane reads of a row is too short for the machine
+ * to foresee. */
 VECTOR_INLINE void TYPED(lanes_lane)(lanes_fold fold, lanes_map map, const NUMBER *const *rows,
                                      int k, int64_t width, const NUMBER *mean, bool first,
                                      NUMBER *restrict acc, int ahead)
