@@ -228,12 +228,21 @@ VECTOR_INLINE NUMBER TYPED(best_of)(const NUMBER *x, int64_t n, const bool small
     return TYPED(best_across)(best[0], smallest);
 }
 
-/* The worst there is may stand for "all NaN". */
+/* The worst there is may stand for "all NaN"; behind the elements of a short row it does. */
 VECTOR_INLINE void TYPED(best_row)(const NUMBER *x, int64_t n, const bool smallest, NUMBER *value,
                                    int64_t *index)
 {
-    *value = TYPED(best_of)(x, n, smallest);
-    const int64_t at = TYPED(best_find)(x, n, value);
+    int64_t at;
+    if (n <= VECTOR_LANES) {
+        const NUMBER worst = smallest ? (NUMBER)INFINITY : (NUMBER)-INFINITY;
+        const VECTOR all = lanes_some(x, n, worst), least = TYPED(vset)(worst);
+        *value = TYPED(best_across)(TYPED(best_two)(all, least, smallest), smallest);
+        at = vfirst((MASK)(all == TYPED(vset)(*value)));
+        if (at >= n) at = -1;
+    } else {
+        *value = TYPED(best_of)(x, n, smallest);
+        at = TYPED(best_find)(x, n, value);
+    }
     if (at < 0) *value = NAN;
     *index = at < 0 ? 0 : at;
 }
