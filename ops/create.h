@@ -49,5 +49,18 @@ ed_tensor *ed_range_with(double start, double limit, const ed_range_options *opt
 ed_tensor *ed_linspace_with(double start, double stop, int64_t num,
                             const ed_create_options *options);
 
+/*
+ * Points skip + 1, ... skip + num_results of the Sobol sequence in dim dimensions, which fill the
+ * unit cube more evenly than random ones: [num_results, dim], float32 or float64. TensorFlow's
+ * numbers, made with the direction numbers of Joe and Kuo (2008). At most 1867 dimensions, and
+ * 2^31 - 1 points.
+ */
+#define ED_SOBOL_SAMPLE_OPTIONS(FIELD, T)                                                          \
+    FIELD(T, INT, skip, 0, ED_AT_LEAST(0), "points that are left out first")                       \
+    ED_CREATE_OPTIONS(FIELD, T)
+ED_OPTIONS(ed_sobol_sample_options, ED_SOBOL_SAMPLE_OPTIONS);
+ed_tensor *ed_sobol_sample_with(int64_t dim, int64_t num_results,
+                                const ed_sobol_sample_options *options);
+
 #pragma GCC visibility pop
 #endif

@@ -485,6 +485,23 @@ static void truncated_normals(void **state)
                      0);
 }
 
+/* TensorFlow's: the corners of the table, and a point far on. */
+static void sobol_points(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    NEAR(ed_sobol_sample(5, 4), 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.75f, 0.25f, 0.25f, 0.25f, 0.75f,
+         0.25f, 0.75f, 0.75f, 0.75f, 0.25f, 0.375f, 0.375f, 0.625f, 0.875f, 0.375f);
+    NEAR(ed_slice(ed_sobol_sample(1867, 2, .skip = 99999), .begin = ED_INTS(0, 1864)), 0.36969757f,
+         0.67572784f, 0.1410904f, 0.8696976f, 0.17572784f, 0.6410904f);
+    assert_fails(ed_sobol_sample(1868, 1), ED_INVALID_ARGUMENT,
+                 "dim must be in [1, 1867], got 1868");
+    assert_fails(ed_sobol_sample(1, 7, .skip = 2147483647), ED_INVALID_ARGUMENT,
+                 "skip 2147483647 and num_results 7 must be at most 2147483647 together");
+    assert_fails(ed_sobol_sample(1, 1, .dtype = ED_INT32), ED_INVALID_ARGUMENT,
+                 "dtype must be float32 or float64, got int32");
+}
+
 /* TensorFlow's numbers, from blocks of 16 to 62 bits. */
 static void shuffled_indices(void **state)
 {
@@ -783,6 +800,7 @@ int main(void)
         TEST(more_distributions),
         TEST(gamma_gradients),
         TEST(truncated_normals),
+        TEST(sobol_points),
         TEST(shuffled_indices),
         TEST(drawn_distributions),
         TEST(moments),
