@@ -1,7 +1,8 @@
 /*
  * The regularized incomplete gamma functions P(a, x) and Q = 1 - P, the derivatives of P by a and
- * what follows from the first one for samples of gamma distributions. Derivatives come from the same series and the same continued fraction, computed with Taylor
- * polynomials of a + e in place of a: the coefficient of e^n is the n-th derivative over n!.
+ * what follows from the first one for samples of gamma distributions. Derivatives come from the
+ * same series and the same continued fraction, computed with Taylor polynomials of a + e in place
+ * of a: the coefficient of e^n is the n-th derivative over n!.
  */
 #include "ops/special_functions.h"
 #include <math.h>
