@@ -53,8 +53,8 @@ static bool begin_validation(fit *f, ed_layer *model, const ed_fit_options *o)
 
 static bool check_weights(const ed_fit_options *o)
 {
-    const ed_tensor *w = o->class_weight ? ed_as_tensor(o->class_weight) : NULL;
-    if (o->class_weight && !w) return false;
+    ed_tensor *w;
+    if (!source_tensor("model_fit", "class_weight", o->class_weight, &w)) return false;
     if (w && (w->rank != 1 || !ed_dtype_is_float(w->dtype)))
         return ed_fail(ED_INVALID_ARGUMENT,
                        "model_fit: class_weight must be floats [classes], got %s",

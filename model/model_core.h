@@ -73,8 +73,11 @@ typedef struct batch {
 
 bool source_is_dataset(const void *data);
 
+/* `data` as a tensor, NULL too; false, with an error, if it is anything else. */
+bool source_tensor(const char *who, const char *what, void *data, ed_tensor **to);
+
 /* A source of x and y as ed_model_fit takes them; false, with an error. `steps` 0: all batches. */
-bool source_begin(source *s, const char *who, void *x, void *y, ed_tensor *sample_weight,
+bool source_begin(source *s, const char *who, void *x, void *y, void *sample_weight,
                   int64_t batch_size, int64_t steps);
 void source_end(source *s);
 

@@ -7,13 +7,25 @@
 /* Rows of tensors are taken by a slice, or, in a random order, by a gather; a dataset does that
  * itself. */
 
+static bool is_tensor(const object_class *class)
+{
+    return !strcmp(class->name, "tensor") || class == &tensor_variable_class;
+}
+
+bool source_tensor(const char *who, const char *what, void *data, ed_tensor **to)
+{
+    *to = data;
+    if (!data || is_tensor(((const ed_object *)data)->class)) return true;
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s must be a tensor, got a %s", who, what,
+                   ((const ed_object *)data)->class->name);
+}
+
 /* A list of x itself, or of its entries; NULL, with an error that begins with `who`. */
 static ed_list *as_list(const char *who, const char *what, void *data)
 {
     const object_class *class = ((const ed_object *)data)->class;
     if (class == &tensor_list_class) return data;
-    if (!strcmp(class->name, "tensor") || class == &tensor_variable_class)
-        return ed_list_of_one(data);
+    if (is_tensor(class)) return ed_list_of_one(data);
     return ed_fail(ED_INVALID_ARGUMENT,
                    "%s: %s must be a tensor, a list of tensors or a dataset, got a %s", who, what,
                    class->name);
@@ -42,20 +54,20 @@ bool source_is_dataset(const void *data)
     return !strcmp(((const ed_object *)data)->class->name, "dataset");
 }
 
-static bool take_tensors(source *s, const char *who, void *x, void *y, ed_tensor *sample_weight)
+static bool take_tensors(source *s, const char *who, void *x, void *y, void *sample_weight)
 {
     int64_t rows = -1;
     if (!(s->x = as_list(who, "x", x)) || !same_rows(who, "x", s->x, &rows)) return false;
     if (y && (!(s->y = as_list(who, "y", y)) || !same_rows(who, "y", s->y, &rows))) return false;
-    if (sample_weight && (sample_weight->rank < 1 || sample_weight->shape[0] != rows))
+    if (!source_tensor(who, "sample_weight", sample_weight, &s->sample_weight)) return false;
+    if (s->sample_weight && (s->sample_weight->rank < 1 || s->sample_weight->shape[0] != rows))
         return ed_fail(ED_INVALID_ARGUMENT, "%s: sample_weight must be [%lld], got %s", who,
-                       (long long)rows, text_of_tensor(sample_weight).s);
-    s->sample_weight = sample_weight;
+                       (long long)rows, text_of_tensor(s->sample_weight).s);
     s->rows = rows;
     return true;
 }
 
-bool source_begin(source *s, const char *who, void *x, void *y, ed_tensor *sample_weight,
+bool source_begin(source *s, const char *who, void *x, void *y, void *sample_weight,
                   int64_t batch_size, int64_t steps)
 {
     *s = (source){.batch = batch_size ? batch_size : 32};

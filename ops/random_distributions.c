@@ -147,10 +147,12 @@ ed_tensor *ed_random_choice_with(ed_tensor *x, ed_tensor *weights, ed_ints shape
     if (!x || ed_rank(x) == 0)
         return ed_fail(ED_INVALID_ARGUMENT, "random_choice: x must have rank >= 1, got %s",
                        x ? text_of_tensor(tensor_read(x)).s : "NULL");
-    if (!shape.values || shape.count + ed_rank(x) - 1 > ED_MAX_RANK)
-        return ed_fail(ED_INVALID_ARGUMENT, "random_choice: shape is %s with x %s",
-                       shape.values ? text_of_ints(shape.values, shape.count).s : "missing",
-                       text_of_tensor(tensor_read(x)).s);
+    const int most = ED_MAX_RANK - ed_rank(x) + 1;
+    if (!shape.values) return ed_fail(ED_INVALID_ARGUMENT, "random_choice: shape is required");
+    if (shape.count < 0 || shape.count > most)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "random_choice: shape must have 0 to %d entries with x %s, got %lld", most,
+                       text_of_tensor(tensor_read(x)).s, (long long)shape.count);
     for (int64_t d = 0; d < shape.count; d++)
         if (shape.values[d] < 0 || __builtin_mul_overflow(count, shape.values[d], &count))
             return ed_fail(ED_INVALID_ARGUMENT, "random_choice: shape is %s",

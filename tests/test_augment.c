@@ -199,6 +199,10 @@ static void refused(void **state)
     assert_fails(ed_forward(ed_layer_contrast_limited_adaptive_histogram_equalization(),
                             ed_ones(ED_SHAPE(1, 3, 3, 1))),
                  ED_INVALID_ARGUMENT, "tiles are too many");
+    assert_fails(ed_forward(ed_layer_contrast_limited_adaptive_histogram_equalization(
+                                    .tile_grid_size = ED_INTS(INT64_MAX, 1)),
+                            ed_ones(ED_SHAPE(1, 3, 3, 1))),
+                 ED_INVALID_ARGUMENT, "9223372036854775807 x 1 tiles are too many");
     assert_fails(ed_forward(ed_layer_random_erasing(.fill_value = ED_FLOATS(1, 2)),
                             ed_ones(ED_SHAPE(1, 3, 3, 3)), .training = true),
                  ED_INVALID_ARGUMENT, "fill_value must be 1 number or 3");

@@ -652,6 +652,10 @@ static void misuse_is_an_error(void **state)
     REFUSES("y 0 has 9 rows, x has 50", ed_model_fit(m, x, few));
     REFUSES("x 0 must be a tensor of rows, got a scalar", ed_model_fit(m, ed_scalar(1.0), y));
     REFUSES("sample_weight must be [50]", ed_model_fit(m, x, y, .sample_weight = few));
+    REFUSES("sample_weight must be a tensor, got a list",
+            ed_model_fit(m, x, y, .sample_weight = ed_list_of(y)));
+    REFUSES("class_weight must be a tensor, got a list",
+            ed_model_fit(m, x, y, .class_weight = ed_list_of(y)));
     REFUSES("class_weight must be floats", ed_model_fit(m, x, y, .class_weight = y));
     REFUSES("callback 0 is a metric",
             ed_model_fit(m, x, y, .callbacks = ED_OBJECTS(ed_metric_mean())));

@@ -650,6 +650,9 @@ static void choices(void **state)
     assert_fails(ed_random_choice(x, x, ED_SHAPE(1)), bad, "weights must be floats [4]");
     assert_fails(ed_random_choice(x, ed_neg(weights), ED_SHAPE(1)), bad, "weights[0] is -1");
     assert_fails(ed_random_choice(x, NULL, ED_SHAPE(-1)), bad, "shape is [-1]");
+    assert_fails(ed_random_choice(x, NULL, ((ed_ints){(int64_t[]){1}, INT64_MIN})), bad,
+                 "shape must have 0 to 8 entries with x int32[4], got -9223372036854775808");
+    assert_fails(ed_random_choice(x, NULL, ((ed_ints){0})), bad, "shape is required");
     assert_fails(ed_random_choice(NULL, NULL, ED_SHAPE(1)), bad, "got NULL");
     assert_int_equal(ed_size(ed_random_choice(x, NULL, ED_SHAPE(0))), 0);
 }

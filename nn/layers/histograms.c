@@ -164,7 +164,8 @@ static ed_tensor *mixed(ed_tensor *a, ed_tensor *b, ed_tensor *share)
 static ed_tensor *tile_by_tile(tiles *t, ed_tensor *x, double clip_limit)
 {
     const int64_t h = x->shape[1], w = x->shape[2];
-    for (int i = 0; i < 2; i++) t->size[i] = (x->shape[1 + i] + t->count[i] - 1) / t->count[i];
+    for (int i = 0; i < 2; i++)
+        t->size[i] = x->shape[1 + i] / t->count[i] + (x->shape[1 + i] % t->count[i] > 0);
     const int64_t below = t->size[0] * t->count[0] - h, right = t->size[1] * t->count[1] - w;
     if (below > h || right > w)
         return ed_fail(ED_INVALID_ARGUMENT, "clahe: %lld x %lld tiles are too many for %s",
