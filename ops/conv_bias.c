@@ -6,6 +6,7 @@
 #include "ops/conv.h"
 #include "ops/depthwise.h"
 #include "ops/execute.h"
+#include "ops/linear.h"
 #include "ops/ops.h"
 
 /* Checks the bias of a call whose output is there. */

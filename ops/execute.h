@@ -57,10 +57,6 @@ bool ops_is_spare(const ed_tensor *x);
 /* x += y, for a spare x and a y of its dtype and shape, contiguous. */
 void ops_add_into(ed_tensor *x, const ed_tensor *y);
 
-/* Of a gradient function whose y = relu(z), z = ... + bias: returns dz, which is dy where y > 0,
- * else 0, and puts the sum of its rows to *dbias. NULL with an error kept. */
-ed_tensor *ops_relu_backward(const ed_gradient_call *g, ed_tensor **dbias);
-
 /* What a call needs as long as it has few operands, few outputs and a small plan. */
 enum { OPS_FEW_OUTPUTS = 3 };
 
