@@ -65,7 +65,7 @@ static void check_empty(findings *f, int s, int i)
             for (int follow = 0; follow < 2; follow++) {
                 ED_SCOPE;
                 trial t = plain;
-                char what[64];
+                char what[80];
                 const int64_t of_zero = t.shape[i][zero], of_large = t.shape[i][large];
                 for (int k = 0; follow && k < t.n; k++)
                     for (int d = 0; d < t.rank[k]; d++)

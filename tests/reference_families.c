@@ -309,7 +309,7 @@ static ed_list *make_variables(reference_case *c)
     ed_tensor *variables[8];
     assert_true(ed_list_size(initial) <= 8);
     for (int64_t i = 0; i < ed_list_size(initial); i++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "v%lld", (long long)i);
         variables[i] = ed_variable(ed_list_get(initial, i), .name = name);
     }
