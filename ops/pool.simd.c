@@ -79,7 +79,7 @@ ISA_DECLARE_TABLE(pool_loops, pool_table, []);
 enum {
     POOL_CHUNK = 128,                /* channels at a time, of what adds to cells */
     POOL_STREAM = HARD(1, 16 << 20), /* bytes of images that go past the caches, or, if a thread
-                                      * reads so many, come from behind them */
+                                      * reads and writes so many, come from behind them */
 };
 
 typedef struct pool_work {
@@ -219,8 +219,7 @@ void pool_run(const ed_call *call, pool_kind kind, const ed_tensor *x, const ed_
     p.tiled = p.scatters && is_tiled(w);
     p.stream = p.tiled && w->channels * p.size % 64 == 0 && (uintptr_t)image->data % 64 == 0 &&
                image->size * p.size >= POOL_STREAM;
-    p.ahead = (kind == POOL_MAX || kind == POOL_MEAN) &&
-              x->size * p.size / threads_count() >= POOL_STREAM;
+    p.ahead = x && x->size * p.size * (1 + p.scatters) / threads_count() >= POOL_STREAM;
     p.chunk = p.scatters && !p.tiled && w->channels > POOL_CHUNK ? POOL_CHUNK : w->channels;
     p.chunks = (w->channels + p.chunk - 1) / p.chunk;
     find_inner(w, p.inner);
