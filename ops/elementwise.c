@@ -63,7 +63,7 @@ enum {
     TILE = 4096,                      /* ... of a tile */
     TILE_HEIGHT = 64,                 /* rows of a tile */
     PIECE = HARD(TILE, 16384),        /* elements that a thread takes at a time */
-    STREAM_BYTES = HARD(1, 32 << 20), /* of an output that would not stay in the caches */
+    STREAM_BYTES = HARD(1, 16 << 20), /* of an output that a thread's caches would not hold */
 };
 
 typedef struct plan {
@@ -457,13 +457,20 @@ static bool run_tiles(plan *p, int strided, int64_t size)
                      PIECE / TILE, size);
 }
 
+/* Whether so many bytes of a result would not stay in the caches: those of one thread or, as cores
+ * may have caches of their own, of two. More threads often share them. */
+static bool is_far(int64_t bytes)
+{
+    return bytes >= STREAM_BYTES && (bytes >= 2 * STREAM_BYTES || threads_count() == 1);
+}
+
 static bool run_plan(plan *p, int64_t size)
 {
     int strided = strided_operand(p), inner = p->rank - 1;
     if (strided < 0 && (inner == 0 || inner_of(p) >= LONG)) {
         const int64_t element = (int64_t)p->out_element, row = inner_of(p) * element;
         p->part = rows;
-        p->stream = size * element >= STREAM_BYTES && (inner == 0 || row % COPY_LINE == 0) &&
+        p->stream = is_far(size * element) && (inner == 0 || row % COPY_LINE == 0) &&
                     (uintptr_t)p->out % COPY_LINE == 0;
         return in_pieces(p, size, PIECE, size);
     }
