@@ -4,7 +4,7 @@
 
 enum {
     FAR_BYTES = HARD(0, 8 << 20), /* of x that is not in the nearer caches */
-    AHEAD_BYTES = 8 << 10,        /* by which it is prefetched then */
+    AHEAD_BYTES = 12 << 10,       /* by which it is prefetched then */
 };
 
 typedef struct fold {
@@ -97,18 +97,20 @@ static int64_t merge_pairs(const fold *f, char *states, int64_t n, int64_t width
 
 /* Blocks of one output that adjoin, as groups side by side, and their states merged as above: so
  * the calls for a block, and the wait for its state, are those for many. */
-enum { MANY = 16 };
+enum { MANY = 64 };
 
 static void fold_many(const fold *f, const char *x, int64_t blocks, char *state)
 {
-    const size_t element = f->plan.element, half = MANY * element;
+    const size_t element = f->plan.element;
     char left[2 * MANY * sizeof(double)] __attribute__((aligned(64))), right[sizeof left];
     f->loops->groups(x, REDUCE_BLOCK, blocks, REDUCE_BLOCK, f->ahead, left);
     for (int64_t each = 1; each < blocks; each *= 2) {
         const int64_t pairs = blocks / each / 2;
-        for (size_t at = 0; at < 2 * half; at += half) {
-            reduce_copy_run(right + at, left + at + element, pairs, 2, element);
-            reduce_copy_run(left + at, left + at, pairs, 2, element);
+        for (int half = 0; half < 2; half++) {
+            const char *from = left + (size_t)(half * reduce_step(2 * pairs)) * element;
+            const size_t to = (size_t)(half * reduce_step(pairs)) * element;
+            reduce_copy_run(right + to, from + element, pairs, 2, element);
+            reduce_copy_run(left + to, from, pairs, 2, element);
         }
         f->loops->merge(left, right, pairs, each * REDUCE_BLOCK, each * REDUCE_BLOCK);
     }
