@@ -168,8 +168,7 @@ ed_tensor *ed_invert_permutation(ed_tensor *x);
 
 /*
  * Element i of the list has the slices of x whose partition is i, in their order; partitions, int32
- * or int64 within 0..num_partitions-1, have x's leading axes, which become one. Views of one
- * tensor, which the list holds.
+ * or int64 within 0..num_partitions-1, have x's leading axes, which become one.
  */
 ed_list *ed_dynamic_partition(ed_tensor *x, ed_tensor *partitions, int64_t num_partitions);
 

@@ -315,7 +315,7 @@ static void partitions(void **state)
     WRONG(ed_dynamic_stitch(ed_list_of(x, x), ed_list_of(x)), "got 2 tensors of indices and 1");
 }
 
-/* Slices of more than one piece, in their order. */
+/* Slices of more than one piece, of 1 to 8 bytes and of three numbers, in their order. */
 static void many_partitions(void **state)
 {
     (void)state;
@@ -324,17 +324,33 @@ static void many_partitions(void **state)
     for (int t = 1; t <= 3; t++) {
         ED_SCOPE;
         ed_set_num_threads(t);
-        ed_tensor *x = ed_range(0, (double)n, .dtype = ED_INT32);
-        ed_list *parts = ed_dynamic_partition(x, ed_floor_mod(x, 3), 4);
-        assert_int_equal(ed_list_size(parts), 4);
-        for (int k = 0; k < 4; k++) {
-            const ed_tensor *part = ed_list_get(parts, k);
-            assert_int_equal(ed_size(part), k < 3 ? (n + 2 - k) / 3 : 0);
-            const int32_t *got = ed_data(part);
-            for (int64_t i = 0; i < ed_size(part); i++) assert_int_equal(got[i], 3 * i + k);
+        ed_tensor *numbers = ed_range(0, (double)n, .dtype = ED_INT32);
+        ed_tensor *x[] = {ed_cast(numbers, ED_UINT8), ed_cast(numbers, ED_INT16), numbers,
+                          ed_cast(numbers, ED_FLOAT64),
+                          ed_stack(ed_list_of(numbers, ed_neg(numbers), numbers), .axis = 1)};
+        ed_tensor *partitions = ed_floor_mod(numbers, 3);
+        for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
+            ed_list *parts = ed_dynamic_partition(x[i], partitions, 4);
+            assert_int_equal(ed_list_size(parts), 4);
+            for (int k = 0; k < 4; k++) {
+                ed_tensor *want = ed_strided_slice(x[i], ED_RANGE(k, k < 3 ? n : k, 3));
+                assert_int_equal(ed_size(ed_list_get(parts, k)), ed_size(want));
+                assert_true(ed_item(ed_reduce_all(ed_equal(ed_list_get(parts, k), want))));
+            }
         }
     }
     ed_set_num_threads(threads);
+}
+
+static void partitions_with_strides(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *numbers = WHOLE(1, 0, 0, 0, 1, 0), *x = WHOLE(7, 2, 9, 2, 5, 1);
+    ed_list *parts = ed_dynamic_partition(ed_strided_slice(x, ED_RANGE(5, 0, -2)),
+                                          ed_strided_slice(numbers, ED_RANGE(0, 6, 2)), 2);
+    GIVES(ed_list_get(parts, 0), ED_SHAPE(1), 2);
+    GIVES(ed_list_get(parts, 1), ED_SHAPE(2), 1, 2);
 }
 
 static void sets(void **state)
@@ -368,6 +384,7 @@ int main(void)
         cmocka_unit_test_teardown(searches, check_end),
         cmocka_unit_test_teardown(partitions, check_end),
         cmocka_unit_test_teardown(many_partitions, check_end),
+        cmocka_unit_test_teardown(partitions_with_strides, check_end),
         cmocka_unit_test_teardown(sets, check_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
