@@ -304,8 +304,8 @@ static bool run_bands(bands *p, const conv *all, bool (*pack)(conv *c), threads_
 /* The same by Winograd's tiles, `range` being for rows that an inf or NaN is near. */
 static bool run_winograd(const conv *c, bool back, bool (*pack)(conv *c), threads_range range)
 {
-    const int64_t rows = back ? c->w.image[0] : c->w.out[0];
-    bands p = {.rows = 2, .bands = conv_ceil(rows, 2), .phases = 1};
+    const int64_t all = back ? c->w.image[0] : c->w.out[0], rows = 2 * c->w.dilation[0];
+    bands p = {.rows = rows, .bands = conv_ceil(all, rows), .phases = 1};
     const size_t count = (size_t)(c->w.batch * p.bands);
     char *marks = memory_alloc(count);
     if (!marks) return false;

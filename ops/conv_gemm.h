@@ -101,8 +101,8 @@ static inline double conv_winograd_bound(int64_t n)
  * kernel's gradient as the forward pass. */
 bool conv_winograd_suits(const conv *c, bool back);
 
-/* Computes it. marks[image][pair of rows] becomes 1 where one of the results may be wrong, because
- * a number near them is inf or NaN. */
+/* Computes it. marks[image][2 d rows], d being the dilation, becomes 1 where one of the results may
+ * be wrong, because a number near them is inf or NaN. */
 bool conv_winograd(const conv *c, bool back, char *marks);
 
 /* Computes the gradient of the kernel; `finite` says whether it is. If not, it may be wrong. */

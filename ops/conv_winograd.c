@@ -64,16 +64,18 @@ static bool is_regular(const conv *c, bool back)
     const window *w = &c->w;
     bool is = c->groups == 1 && c->in;
     for (int d = 0; d < 2; d++)
-        is = is && w->extent[d] == WINOGRAD_KERNEL && w->stride[d] == 1 && w->dilation[d] == 1 &&
-             (!back || conv_channels_last(c) || w->before[d] < WINOGRAD_KERNEL);
+        is = is && w->extent[d] == WINOGRAD_KERNEL && w->stride[d] == 1 &&
+             (!back || conv_channels_last(c) ||
+              w->before[d] <= (WINOGRAD_KERNEL - 1) * w->dilation[d]);
     return is;
 }
 
 bool conv_winograd_suits(const conv *c, bool back)
 {
-    const int64_t *cells = back ? c->w.image : c->w.out;
+    const int64_t *cells = back ? c->w.image : c->w.out, *dilation = c->w.dilation;
     if (use == CONV_WINOGRAD_NEVER || !is_regular(c, back)) return false;
-    const int64_t tiles = conv_ceil(cells[0], WINOGRAD_TILE) * conv_ceil(cells[1], WINOGRAD_TILE);
+    const int64_t tiles =
+        winograd_tiles(cells[0], dilation[0]) * winograd_tiles(cells[1], dilation[1]);
     if (use == CONV_WINOGRAD_ALWAYS) return true;
     return c->in >= LEAST_CHANNELS && c->out >= LEAST_CHANNELS && c->in * c->out >= LEAST_PAIRS &&
            tiles * c->w.batch >= LEAST_TILES && cells[0] * cells[1] * 3 >= tiles * 8;
@@ -112,11 +114,11 @@ static void begin_bands(winograd *p)
             c->w.before[d] = p->from.before[d];
         }
     }
-    p->bands = winograd_bands_of(p->all.tiles, c->w.batch, p->block);
+    p->bands = winograd_bands_of(&p->all, c->w.batch, p->block);
     p->block = p->bands.images * p->bands.rows * p->all.tiles[1];
     p->lines = conv_ceil(winograd_lines_bytes(&p->bands, c), 64) * 64;
-    p->results =
-        p->bands.images * p->bands.rows * WINOGRAD_TILE * p->to.cells[1] * p->m.row * c->size;
+    p->results = p->bands.images * winograd_cells(p->bands.rows, c->w.dilation[0]) *
+                 p->to.cells[1] * p->m.row * c->size;
 }
 
 static winograd winograd_begin(const conv *c, bool back, char *marks)
@@ -133,8 +135,10 @@ static winograd winograd_begin(const conv *c, bool back, char *marks)
     for (int d = 0; d < 2; d++) {
         p.from.cells[d] = back ? w->out[d] : w->image[d];
         p.to.cells[d] = back ? w->image[d] : w->out[d];
-        p.from.before[d] = back ? WINOGRAD_KERNEL - 1 - w->before[d] : w->before[d];
-        p.all.tiles[d] = conv_ceil(p.to.cells[d], WINOGRAD_TILE);
+        p.from.before[d] =
+            back ? (WINOGRAD_KERNEL - 1) * w->dilation[d] - w->before[d] : w->before[d];
+        p.all.dilation[d] = w->dilation[d];
+        p.all.tiles[d] = winograd_tiles(p.to.cells[d], w->dilation[d]);
     }
     p.all.count = w->batch * p.all.tiles[0] * p.all.tiles[1];
     p.v.row = winograd_row(c, p.from.channels);
@@ -217,9 +221,9 @@ static void run_band(const winograd *p, int64_t i, char *scratch)
     const winograd_images from = winograd_lines(&p->bands, &at, &p->source, scratch);
     winograd_images to = p->to;
     winograd_end end = p->end;
-    const int64_t top = at.row * WINOGRAD_TILE;
-    end.marks += at.image * p->all.tiles[0] + at.row;
-    to.cells[0] = conv_min(at.rows * WINOGRAD_TILE, to.cells[0] - top);
+    const int64_t dilation = p->all.dilation[0], top = winograd_cells(at.row, dilation);
+    end.marks += at.image * conv_ceil(p->all.tiles[0], dilation) + at.row / dilation;
+    to.cells[0] = conv_min(winograd_cells(at.rows, dilation), to.cells[0] - top);
     to.data = scratch + p->lines;
     to.layout =
         (conv_layout){.image = to.cells[0] * columns * cell, .row = columns * cell, .cell = cell};

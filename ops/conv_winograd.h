@@ -14,6 +14,14 @@
  *
  * Element by element over all tiles and channels these are 16 products of matrices. Numbers 0..15
  * of matrices and of a patch's cells are row by row.
+ *
+ * Windows whose cells are d apart, dilated ones, have tiles and patches whose cells are d apart. Of
+ * every 2 d rows the first d begin a row of tiles each; with d = 2, tiles a, b, c, ... cover
+ *
+ *     row of tiles 0:  a b a b . c d c d .        so tile i begins at row (i / d) 2 d + i % d,
+ *                  1:  e f e f . g h g h .        and likewise along a row.
+ *                  0:  a b a b . c d c d .
+ *                  1:  e f e f . g h g h .
  */
 #ifndef EDDY_OPS_CONV_WINOGRAD_H
 #define EDDY_OPS_CONV_WINOGRAD_H
@@ -33,8 +41,20 @@ typedef struct winograd_images {
 
 /* `count` tiles from the first on, of all images' tiles row by row, [tiles[0], tiles[1]] each. */
 typedef struct winograd_block {
-    int64_t tiles[2], first, count;
+    int64_t tiles[2], dilation[2], first, count;
 } winograd_block;
+
+/* The tiles that so many cells along an axis have, and the cells that so many tiles cover. */
+static inline int64_t winograd_tiles(int64_t cells, int64_t dilation)
+{
+    const int64_t all = WINOGRAD_TILE * dilation;
+    return cells / all * dilation + conv_min(cells % all, dilation);
+}
+
+static inline int64_t winograd_cells(int64_t tiles, int64_t dilation)
+{
+    return conv_ceil(tiles, dilation) * WINOGRAD_TILE * dilation;
+}
 
 /* Sixteen matrices: elements to the next one, and of each to the next row. */
 typedef struct winograd_matrices {
@@ -43,7 +63,8 @@ typedef struct winograd_matrices {
 } winograd_matrices;
 
 /* What becomes of results: bias(channel) or NULL is added, relu applied. Where a result of a tile
- * is inf or NaN before that, its row of tiles, of all images', is marked. */
+ * is inf or NaN before that, its row of tiles, or d rows with dilation d, of all images', is
+ * marked. */
 typedef struct winograd_end {
     const void *bias;
     bool relu;
@@ -79,9 +100,11 @@ const winograd_loops *winograd_loops_of(const conv *c);
  * distance is a large power of two drive each other out. */
 int64_t winograd_row(const conv *c, int64_t channels);
 
-/* Tiles of `batch` images whose channels come first, in bands: rows of tiles, or whole images. */
+/* Tiles of `batch` images whose channels come first, in bands: rows of tiles, whose cells are rows
+ * without gaps, or whole images. */
 typedef struct winograd_bands {
-    int64_t tiles[2], batch;     /* of an image; images */
+    int64_t tiles[2], batch; /* of an image; images */
+    int64_t dilation[2];
     int64_t rows, images, count; /* of a band; bands */
 } winograd_bands;
 
@@ -90,8 +113,8 @@ typedef struct winograd_band {
     winograd_block block;             /* the tiles, as if there were no others */
 } winograd_band;
 
-/* Bands of about so many tiles. */
-winograd_bands winograd_bands_of(const int64_t tiles[2], int64_t batch, int64_t some);
+/* Bands of about so many tiles of all images', which `all` says. */
+winograd_bands winograd_bands_of(const winograd_block *all, int64_t batch, int64_t some);
 winograd_band winograd_band_at(const winograd_bands *b, int64_t i);
 
 /* Copies what the windows of a convolution, or its tiles themselves where the window is one cell,

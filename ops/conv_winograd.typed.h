@@ -81,7 +81,7 @@ static void TYPED(patches)(const winograd_images *from, const winograd_block *b,
     place p = place_of(b);
     for (int64_t i = 0; i < b->count; i++, place_next(&p, b), at += to->row) {
         char *cells[16];
-        cells_of(from, &p, 4, cells);
+        cells_of(from, b, &p, 4, cells);
         for (int64_t c = 0; c < whole; c += VECTOR_LANES)
             TYPED(some_patch)(cells, c, false, 0, at, to->step);
         if (whole < from->channels)
@@ -133,14 +133,13 @@ static void TYPED(results)(const winograd_matrices *from, const winograd_block *
     for (int64_t i = 0; i < b->count; i++, place_next(&p, b), at += from->row) {
         VECTOR check = {0};
         char *cells[4];
-        cells_of(to, &p, 2, cells);
+        cells_of(to, b, &p, 2, cells);
         for (int64_t c = 0; c < whole; c += VECTOR_LANES)
             check += TYPED(some_results)(at, from->step, cells, c, false, 0, end);
         if (whole < to->channels)
             check +=
                 TYPED(some_results)(at, from->step, cells, whole, true, to->channels - whole, end);
-        if (vbits((MASK)(check != check)))
-            __atomic_store_n(end->marks + p.image * b->tiles[0] + p.row, 1, __ATOMIC_RELAXED);
+        if (vbits((MASK)(check != check))) mark(end, b, &p);
     }
 }
 
@@ -171,7 +170,7 @@ static void TYPED(cells)(const winograd_images *from, const winograd_block *b,
     place p = place_of(b);
     for (int64_t i = 0; i < b->count; i++, place_next(&p, b), at += to->row) {
         char *cells[4];
-        cells_of(from, &p, 2, cells);
+        cells_of(from, b, &p, 2, cells);
         for (int64_t c = 0; c < whole; c += VECTOR_LANES)
             TYPED(some_cells)(cells, c, false, 0, at, to->step);
         if (whole < from->channels)

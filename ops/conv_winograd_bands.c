@@ -5,13 +5,15 @@
  */
 #include "ops/conv_winograd.h"
 
-winograd_bands winograd_bands_of(const int64_t tiles[2], int64_t batch, int64_t some)
+winograd_bands winograd_bands_of(const winograd_block *all, int64_t batch, int64_t some)
 {
-    const int64_t all = tiles[0] * tiles[1];
-    winograd_bands b = {.tiles = {tiles[0], tiles[1]}, .batch = batch};
-    b.images = conv_min(conv_max(some / all, 1), batch);
+    const int64_t *tiles = all->tiles, *dilation = all->dilation;
+    winograd_bands b = {
+        .tiles = {tiles[0], tiles[1]}, .batch = batch, .dilation = {dilation[0], dilation[1]}};
+    b.images = conv_min(conv_max(some / (tiles[0] * tiles[1]), 1), batch);
     b.rows = conv_min(conv_max(some / tiles[1], 1), tiles[0]);
     b.rows = conv_ceil(tiles[0], conv_ceil(tiles[0], b.rows));
+    b.rows = conv_min(conv_ceil(b.rows, dilation[0]) * dilation[0], tiles[0]);
     b.count = b.rows < tiles[0] ? batch * conv_ceil(tiles[0], b.rows) : conv_ceil(batch, b.images);
     return b;
 }
@@ -23,6 +25,7 @@ winograd_band winograd_band_at(const winograd_bands *b, int64_t i)
     at.images = conv_min(b->images, b->batch - at.image);
     at.rows = conv_min(b->rows, b->tiles[0] - at.row);
     at.block = (winograd_block){.tiles = {at.rows, b->tiles[1]},
+                                .dilation = {b->dilation[0], b->dilation[1]},
                                 .count = at.images * at.rows * b->tiles[1]};
     return at;
 }
@@ -30,8 +33,9 @@ winograd_band winograd_band_at(const winograd_bands *b, int64_t i)
 /* The shape of an image's lines, for `rows` rows of tiles. */
 static void lines_of(const winograd_bands *b, const conv *c, int64_t rows, int64_t cells[2])
 {
-    cells[0] = rows * WINOGRAD_TILE + c->w.extent[0] - 1;
-    cells[1] = b->tiles[1] * WINOGRAD_TILE + c->w.extent[1] - 1;
+    const int64_t tiles[2] = {rows, b->tiles[1]};
+    for (int d = 0; d < 2; d++)
+        cells[d] = winograd_cells(tiles[d], b->dilation[d]) + (c->w.extent[d] - 1) * b->dilation[d];
 }
 
 int64_t winograd_lines_bytes(const winograd_bands *b, const conv *c)
@@ -47,12 +51,13 @@ winograd_images winograd_lines(const winograd_bands *b, const winograd_band *at,
     winograd_images x = {.data = to, .channels = c->in, .outside = to};
     conv whole = *c;
     lines_of(b, c, at->rows, x.cells);
-    whole.w.out[1] = b->tiles[1] * WINOGRAD_TILE; /* of whole tiles */
+    const int64_t top = winograd_cells(at->row, b->dilation[0]);
+    const int64_t rows = winograd_cells(at->rows, b->dilation[0]);
+    whole.w.out[1] = winograd_cells(b->tiles[1], b->dilation[1]); /* of whole tiles */
     x.layout.cell = c->in * c->size;
     x.layout.row = x.cells[1] * x.layout.cell;
     x.layout.image = x.cells[0] * x.layout.row;
     for (int64_t i = 0; i < at->images; i++, to += x.layout.image)
-        conv_lines(&whole, at->image + i, at->row * WINOGRAD_TILE,
-                   (at->row + at->rows) * WINOGRAD_TILE, to);
+        conv_lines(&whole, at->image + i, top, top + rows, to);
     return x;
 }

@@ -59,7 +59,7 @@ static conv source_of_dy(const winograd_sums *p)
 static void sums_begin_bands(winograd_sums *p)
 {
     const conv x = source_of_x(p, 0), dy = source_of_dy(p);
-    p->bands = winograd_bands_of(p->all.tiles, x.w.batch, p->block);
+    p->bands = winograd_bands_of(&p->all, x.w.batch, p->block);
     p->block = p->bands.images * p->bands.rows * p->all.tiles[1];
     p->blocks = p->bands.count;
     p->lines[0] = conv_ceil(winograd_lines_bytes(&p->bands, &x), 64) * 64;
@@ -77,7 +77,8 @@ static winograd_sums sums_begin(const conv *c)
         .finite = true};
     for (int d = 0; d < 2; d++) {
         p.x.before[d] = w->before[d];
-        p.all.tiles[d] = conv_ceil(w->out[d], WINOGRAD_TILE);
+        p.all.dilation[d] = w->dilation[d];
+        p.all.tiles[d] = winograd_tiles(w->out[d], w->dilation[d]);
     }
     const int64_t row = WINOGRAD_MATRICES * c->out * c->size;
     p.channels = conv_min(conv_max(PART_BYTES / row, LEAST_CHANNELS), c->in);

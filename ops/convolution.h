@@ -17,11 +17,12 @@
  *     SAME      h' = ceil(h / stride), zeros around, one more after than before if odd
  *     EXPLICIT  explicit_paddings zeros before and after each axis
  *
- * A kernel of 3x3 with 16 channels or more on both sides, without strides, dilations and groups,
- * is multiplied by tiles of 2x2 results (Winograd's F(2x2, 3x3)), and so are its gradients. An
- * error is then at most (4 + sqrt(in) / 4) 2^-24, for float64 2^-53, of the sum over channels of
- * (the sum of |x| over the tile's 4x4 cells) (the sum of |kernel| over its taps); small integers
- * stay exact, inf and NaN stay where they are. EDDY_WINOGRAD=0 in the environment turns it off.
+ * A kernel of 3x3 with 16 channels or more on both sides, without strides and groups, is multiplied
+ * by tiles of 2x2 results (Winograd's F(2x2, 3x3)), as far apart as its dilation says, and so are
+ * its gradients. An error is then at most (4 + sqrt(in) / 4) 2^-24, for float64 2^-53, of the sum
+ * over channels of (the sum of |x| over the tile's 4x4 cells) (the sum of |kernel| over its taps);
+ * small integers stay exact, inf and NaN stay where they are. EDDY_WINOGRAD=0 in the environment
+ * turns it off.
  */
 #define ED_WINDOW_OPTIONS(FIELD, T)                                                                \
     FIELD(T, INTS, strides, ED_NO_LIST, ED_ANY,                                                    \

@@ -12,18 +12,34 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Images [n, h, w, in], the kernel's out, and cells of padding: top, bottom, left, right. */
+/* Images [n, h, w, in], the kernel's out, and cells of padding: top, bottom, left, right; what the
+ * dilations are beyond 1. */
 typedef struct problem {
-    int64_t x[4], out, pads[4];
+    int64_t x[4], out, pads[4], more[2];
 } problem;
 
 static const problem problems[] = {
-    {{1, 4, 4, 1}, 1, {0, 0, 0, 0}},     {{2, 5, 7, 3}, 2, {1, 1, 1, 1}},
-    {{1, 3, 3, 16}, 33, {0, 0, 0, 0}},   {{3, 6, 4, 37}, 17, {1, 0, 0, 1}},
-    {{1, 1, 2, 5}, 8, {1, 1, 1, 1}},     {{2, 9, 10, 8}, 70, {3, 2, 4, 0}},
-    {{2, 13, 13, 32}, 64, {0, 0, 0, 0}}, {{1, 12, 15, 65}, 31, {1, 1, 1, 1}},
+    {{1, 4, 4, 1}, 1, {0, 0, 0, 0}},           {{2, 5, 7, 3}, 2, {1, 1, 1, 1}},
+    {{1, 3, 3, 16}, 33, {0, 0, 0, 0}},         {{3, 6, 4, 37}, 17, {1, 0, 0, 1}},
+    {{1, 1, 2, 5}, 8, {1, 1, 1, 1}},           {{2, 9, 10, 8}, 70, {3, 2, 4, 0}},
+    {{2, 13, 13, 32}, 64, {0, 0, 0, 0}},       {{1, 12, 15, 65}, 31, {1, 1, 1, 1}},
+    {{2, 9, 11, 17}, 5, {2, 2, 2, 2}, {1, 1}}, {{1, 8, 5, 3}, 18, {0, 0, 2, 1}, {1, 0}},
+    {{3, 7, 19, 4}, 33, {1, 3, 3, 0}, {0, 2}}, {{2, 25, 14, 16}, 9, {0, 4, 5, 7}, {2, 4}},
+    {{1, 2, 3, 6}, 7, {9, 8, 8, 8}, {7, 6}},
 };
 enum { PROBLEMS = sizeof problems / sizeof *problems };
+
+/* The dilation along an axis; and all as an option, in `room`. */
+static int64_t dilation(const problem *p, int axis)
+{
+    return 1 + p->more[axis];
+}
+
+static ed_ints dilations(const problem *p, int64_t room[2])
+{
+    for (int d = 0; d < 2; d++) room[d] = dilation(p, d);
+    return (ed_ints){room, 2};
+}
 
 /* The operands of a problem, and what comes of them. */
 typedef struct operands {
@@ -51,6 +67,7 @@ static bool first; /* whether channels come first */
 
 static outcome run(const problem *p, operands o, conv_winograd_use use)
 {
+    int64_t apart[2];
     conv_winograd_set(use);
     o.x = to_first(o.x, first), o.dy = to_first(o.dy, first);
     ed_tape *tape = ed_tape_begin();
@@ -58,7 +75,7 @@ static outcome run(const problem *p, operands o, conv_winograd_use use)
     ed_watch(tape, o.kernel);
     ed_tensor *y =
         ed_conv2d(o.x, o.kernel, .padding = "EXPLICIT", .explicit_paddings = {p->pads, 4},
-                  .data_format = first ? "NCHW" : "NHWC");
+                  .dilations = dilations(p, apart), .data_format = first ? "NCHW" : "NHWC");
     ed_list *d =
         ed_gradient(tape, y, ed_list_of(o.x, o.kernel), .output_gradients = ed_list_of(o.dy));
     conv_winograd_set(CONV_WINOGRAD_WHERE_FASTER);
@@ -70,7 +87,7 @@ static ed_ints shape_of_dy(const problem *p, int64_t shape[4])
 {
     shape[0] = p->x[0], shape[3] = p->out;
     for (int d = 0; d < 2; d++)
-        shape[1 + d] = p->x[1 + d] + p->pads[2 * d] + p->pads[2 * d + 1] - 2;
+        shape[1 + d] = p->x[1 + d] + p->pads[2 * d] + p->pads[2 * d + 1] - 2 * dilation(p, d);
     return (ed_ints){shape, 4};
 }
 
@@ -120,8 +137,31 @@ typedef struct by_tile {
     double *sums;
 } by_tile;
 
+/* Where the i-th tile along an axis begins, and the tile that has a cell. */
+static int64_t begin_of(const problem *p, int axis, int64_t i)
+{
+    const int64_t d = dilation(p, axis);
+    return i / d * 2 * d + i % d;
+}
+
+static int64_t tile_of(const problem *p, int axis, int64_t cell)
+{
+    const int64_t d = dilation(p, axis);
+    return cell / (2 * d) * d + cell % d;
+}
+
+/* The tiles of so many cells. */
+static int64_t tiles_of(const problem *p, int axis, int64_t cells)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < cells; i++)
+        most = tile_of(p, axis, i) >= most ? tile_of(p, axis, i) + 1 : most;
+    return most;
+}
+
 /* The sums of |x| over the n x n cells of each tile, the first beginning `before` the image. */
-static by_tile sums_of_tiles(ed_tensor *x, const int64_t tiles[2], int n, const int64_t before[2])
+static by_tile sums_of_tiles(const problem *p, ed_tensor *x, const int64_t tiles[2], int n,
+                             const int64_t before[2])
 {
     const int64_t *s = ed_shape(x).values;
     by_tile t = {{tiles[0], tiles[1]}, s[3], NULL};
@@ -129,8 +169,9 @@ static by_tile sums_of_tiles(ed_tensor *x, const int64_t tiles[2], int n, const 
     const double *data = ed_data(x);
     for (int64_t i = 0; i < s[0] * tiles[0] * tiles[1]; i++)
         for (int cell = 0; cell < n * n; cell++) {
-            const int64_t h = i / tiles[1] % tiles[0] * 2 - before[0] + cell / n;
-            const int64_t w = i % tiles[1] * 2 - before[1] + cell % n;
+            const int64_t h =
+                begin_of(p, 0, i / tiles[1] % tiles[0]) - before[0] + cell / n * dilation(p, 0);
+            const int64_t w = begin_of(p, 1, i % tiles[1]) - before[1] + cell % n * dilation(p, 1);
             if (h < 0 || h >= s[1] || w < 0 || w >= s[2]) continue;
             const int64_t image = i / tiles[1] / tiles[0];
             for (int64_t c = 0; c < s[3]; c++)
@@ -150,7 +191,8 @@ static double *sums_of_taps(ed_tensor *kernel, bool turned)
 }
 
 /* The worst error of y, or of dx, by its tile's scale. */
-static double worst_of_tiles(ed_tensor *got, ed_tensor *want, const by_tile *t, const double *taps)
+static double worst_of_tiles(const problem *p, ed_tensor *got, ed_tensor *want, const by_tile *t,
+                             const double *taps)
 {
     const int64_t *s = ed_shape(want).values, out = s[3];
     const double *g = ed_data(got), *w = ed_data(want);
@@ -158,8 +200,8 @@ static double worst_of_tiles(ed_tensor *got, ed_tensor *want, const by_tile *t, 
     for (int64_t i = 0; i < ed_size(want); i++) {
         const int64_t row = i / out / s[2] % s[1], column = i / out % s[2];
         const int64_t image = i / out / s[2] / s[1];
-        const double *sums =
-            t->sums + ((image * t->tiles[0] + row / 2) * t->tiles[1] + column / 2) * t->channels;
+        const int64_t line = image * t->tiles[0] + tile_of(p, 0, row);
+        const double *sums = t->sums + (line * t->tiles[1] + tile_of(p, 1, column)) * t->channels;
         double scale = DBL_MIN;
         for (int64_t c = 0; c < t->channels; c++) scale += sums[c] * taps[c * out + i % out];
         worst = fmax(worst, fabs(g[i] - w[i]) / scale);
@@ -190,21 +232,21 @@ static double worst_of_kernel(ed_tensor *got, ed_tensor *want, int64_t tiles, co
 static void measure(const problem *p, operands exact, const outcome *got, double worst[3])
 {
     const outcome want = run(p, exact, CONV_WINOGRAD_NEVER);
-    const int64_t before[2] = {p->pads[0], p->pads[2]}, turned[2] = {2 - before[0], 2 - before[1]},
-                  none[2] = {0};
+    const int64_t before[2] = {p->pads[0], p->pads[2]}, none[2] = {0};
+    const int64_t turned[2] = {2 * dilation(p, 0) - before[0], 2 * dilation(p, 1) - before[1]};
     const int64_t *y = ed_shape(want.of[0]).values, *x = ed_shape(want.of[1]).values;
-    const int64_t of_y[2] = {(y[1] + 1) / 2, (y[2] + 1) / 2};
-    const int64_t of_x[2] = {(x[1] + 1) / 2, (x[2] + 1) / 2};
-    by_tile patches = sums_of_tiles(exact.x, of_y, 4, before);
-    by_tile back = sums_of_tiles(exact.dy, of_x, 4, turned);
-    by_tile dy = sums_of_tiles(exact.dy, of_y, 2, none);
+    const int64_t of_y[2] = {tiles_of(p, 0, y[1]), tiles_of(p, 1, y[2])};
+    const int64_t of_x[2] = {tiles_of(p, 0, x[1]), tiles_of(p, 1, x[2])};
+    by_tile patches = sums_of_tiles(p, exact.x, of_y, 4, before);
+    by_tile back = sums_of_tiles(p, exact.dy, of_x, 4, turned);
+    by_tile dy = sums_of_tiles(p, exact.dy, of_y, 2, none);
     double *taps = sums_of_taps(exact.kernel, false), *over = sums_of_taps(exact.kernel, true);
     ed_tensor *wide[3];
     for (int i = 0; i < 3; i++) wide[i] = ed_cast(got->of[i], ED_FLOAT64);
     assert_fine();
     const int64_t tiles = y[0] * of_y[0] * of_y[1];
-    worst[0] = worst_of_tiles(wide[0], want.of[0], &patches, taps) / conv_winograd_bound(x[3]);
-    worst[1] = worst_of_tiles(wide[1], want.of[1], &back, over) / conv_winograd_bound(y[3]);
+    worst[0] = worst_of_tiles(p, wide[0], want.of[0], &patches, taps) / conv_winograd_bound(x[3]);
+    worst[1] = worst_of_tiles(p, wide[1], want.of[1], &back, over) / conv_winograd_bound(y[3]);
     worst[2] =
         worst_of_kernel(wide[2], want.of[2], tiles, &patches, &dy) / conv_winograd_bound(tiles);
     free(patches.sums), free(back.sums), free(dy.sums), free(taps), free(over);
@@ -367,13 +409,14 @@ static void bias_and_relu_come_last(void **state)
             ed_tensor *bias = normal(ED_SHAPE(p->out), ed_generator_from_seed(1));
             ed_tensor *x = to_first(o.x, first);
             const char *format = first ? "NCHW" : "NHWC";
-            const ed_ints pads = {p->pads, 4};
+            int64_t room[2];
+            const ed_ints pads = {p->pads, 4}, apart = dilations(p, room);
             conv_winograd_set(CONV_WINOGRAD_ALWAYS);
             ed_tensor *y = ed_conv2d(x, o.kernel, .padding = "EXPLICIT", .explicit_paddings = pads,
-                                     .data_format = format);
-            ed_tensor *z =
-                ed_conv2d_bias(x, o.kernel, bias, .padding = "EXPLICIT", .explicit_paddings = pads,
-                               .data_format = format, .activation = relu ? "relu" : "linear");
+                                     .dilations = apart, .data_format = format);
+            ed_tensor *z = ed_conv2d_bias(
+                x, o.kernel, bias, .padding = "EXPLICIT", .explicit_paddings = pads,
+                .dilations = apart, .data_format = format, .activation = relu ? "relu" : "linear");
             conv_winograd_set(CONV_WINOGRAD_WHERE_FASTER);
             y = ed_add(y, first ? ed_reshape(bias, ED_SHAPE(-1, 1, 1)) : bias);
             assert_same_tensor(z, relu ? ed_relu(y) : y);
