@@ -295,11 +295,11 @@ $(OBJ)/tests/test_user_op: $(OBJ)/tests/shared_softcap.so
 $(OBJ)/tests/test_lua $(OBJ)/tests/test_null: $(OBJ)/libeddy.so
 $(OBJ)/tests/test_eddy_ckpt: $(PROGRAM)
 
-# All public functions, as a table that a test goes through.
-$(OBJ)/tests/misuse_table.h: $(HEADERS) tools/calls.sh
+# All public functions, as a table that tests go through.
+$(OBJ)/tests/functions_table.h: $(HEADERS) tools/calls.sh
 	$(Q)mkdir -p $(@D) && tools/calls.sh table $(HEADERS) > $@
-$(OBJ)/tests/test_misuse.o: SIMDFLAGS += -I$(OBJ)
-$(OBJ)/tests/test_misuse.o: $(OBJ)/tests/misuse_table.h
+$(OBJ)/tests/functions.o: SIMDFLAGS += -I$(OBJ)
+$(OBJ)/tests/functions.o: $(OBJ)/tests/functions_table.h
 $(OBJ)/tests/test_bench: $(EDDY_BENCH)
 $(OBJ)/tests/test_lua_examples: $(REPL)
 
@@ -356,11 +356,11 @@ $(REPL): $(LUA_ALL) $(OBJECTS)
 
 $(OBJ)/tests/test_repl $(OBJ)/tests/test_eddy: $(REPL)
 
-# The test of Lua's side has the module inside it.
-$(OBJ)/tests/test_lua: $(LUA_PART)
+# The tests of Lua's side have the module inside them.
+$(OBJ)/tests/test_lua $(OBJ)/tests/test_ways: $(LUA_PART)
 $(OBJ)/tests/test_unload: $(OBJ)/libeddy.so $(MODULE)
-$(OBJ)/tests/test_lua $(OBJ)/tests/test_unload: LIBS += $(LUA_LIBS)
-$(OBJ)/tests/test_lua.o $(OBJ)/tests/test_unload.o: SIMDFLAGS += $(LUA_CFLAGS)
+$(OBJ)/tests/test_lua $(OBJ)/tests/test_ways $(OBJ)/tests/test_unload: LIBS += $(LUA_LIBS)
+$(OBJ)/tests/test_lua.o $(OBJ)/tests/test_ways.o $(OBJ)/tests/test_unload.o: SIMDFLAGS += $(LUA_CFLAGS)
 
 $(OBJ)/tests/interop/interop: $(patsubst %,$(OBJ)/tests/%.o,interop/interop interop/kinds reference json) $(OBJECTS)
 	$(call say,LD    $@)

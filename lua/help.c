@@ -77,8 +77,7 @@ static void push_floats(lua_State *L, ed_floats floats)
     }
 }
 
-/* As Lua would give it: nil for what is not given. */
-static void push_attr(lua_State *L, const ed_field *a, const void *structure)
+void help_push_attr(lua_State *L, const ed_field *a, const void *structure)
 {
     const void *at = (const char *)structure + a->offset;
     switch (a->type) {
@@ -197,7 +196,7 @@ static void push_fields(lua_State *L, const ed_field *fields, const void *defaul
         if (a->limits.otherwise)
             set_text(L, "default", a->limits.otherwise);
         else if (defaults && !is_not_given(a, defaults)) {
-            push_attr(L, a, defaults);
+            help_push_attr(L, a, defaults);
             lua_setfield(L, -2, "default");
         }
         lua_rawseti(L, -2, ++n);
@@ -247,7 +246,7 @@ static void push_sample(lua_State *L, const ed_op *op, const ed_sample *s)
     lua_setfield(L, -2, "inputs");
     lua_newtable(L);
     for (const ed_field *a = op->attrs; s->attrs && a && a->name; a++) {
-        push_attr(L, a, s->attrs);
+        help_push_attr(L, a, s->attrs);
         lua_setfield(L, -2, a->name);
     }
     lua_setfield(L, -2, "attrs");

@@ -101,6 +101,10 @@ void help_push_options(lua_State *L);
  * first; its methods. */
 void help_push_methods(lua_State *L, const char *kind_name);
 
+/* Pushes the value of a field of the structure as a Lua program would give it: nil for what is not
+ * given, and for objects. */
+void help_push_attr(lua_State *L, const ed_field *field, const void *structure);
+
 /* Pushes a table of the names of activations. */
 void help_push_activations(lua_State *L);
 

@@ -6,16 +6,16 @@
  * succeeds, or it gives nothing and an error that names the function; it never crashes, takes
  * seconds or leaves anything behind. Every kind is made, and used, in the same way.
  */
-#include "tests/any_values.h"
 #include "tests/checks.h"
 #include "tests/folders.h"
+#include "tests/functions.h"
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
 
-enum { MOST_ARGUMENTS = 12, ROOM = 4096, SEARCHES = 300, FOUND = 3, WILD = 60 };
+enum { ROOM = 4096, SEARCHES = 300, FOUND = 3, WILD = 60 };
 
 /* Of the processor, for one call; a jacobian of a million rows takes half a minute where memory is
  * written before and after its use. */
@@ -24,37 +24,6 @@ enum { SECONDS = 300 };
 #else
 enum { SECONDS = 20 };
 #endif
-
-/* ---- The table ------------------------------------------------------------------------------- */
-
-/* What a call gave: nothing, something, or what says neither. */
-typedef enum outcome { FAILED, SUCCEEDED, UNSAID } outcome;
-
-typedef struct function {
-    const char *name;
-    void (*call)(const value *a, outcome *o);
-    const char *types[MOST_ARGUMENTS + 1];
-} function;
-
-/* A member of a structure of options without a list. */
-typedef struct member {
-    const char *name, *type;
-    size_t offset, size;
-} member;
-
-typedef struct structure {
-    const char *name;
-    size_t size;
-    const ed_field *fields; /* of options with a list, and their defaults */
-    const void *defaults;
-    const member *members;
-} structure;
-
-#define POINTER(o, call)  (*(o) = (call) ? SUCCEEDED : FAILED)
-#define TRUTH(o, call)    POINTER(o, call)
-#define NOTHING(o, call)  ((call), *(o) = UNSAID)
-#define ANYTHING(o, call) ((void)(call), *(o) = UNSAID)
-#include "tests/misuse_table.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
@@ -92,47 +61,6 @@ static bool is_left_out(const char *name)
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
-static const structure *structure_of(const char *type)
-{
-    for (int i = 0; i < COUNT(structures); i++) {
-        const size_t n = strlen(structures[i].name);
-        if (!strncmp(type, "const ", 6) && !strncmp(type + 6, structures[i].name, n) &&
-            !strcmp(type + 6 + n, " *"))
-            return &structures[i];
-    }
-    return NULL;
-}
-
-/* How a header writes the type of a field; NULL: it stays as it is. */
-static const char *type_of_field(const ed_field *field)
-{
-    static const char *const types[] = {
-        [ED_FIELD_BOOL] = "bool",
-        [ED_FIELD_INT] = "int64_t",
-        [ED_FIELD_FLOAT] = "double",
-        [ED_FIELD_DTYPE] = "ed_dtype",
-        [ED_FIELD_INTS] = "ed_ints",
-        [ED_FIELD_STRING] = "const char *",
-        [ED_FIELD_CHOICE] = "const char *",
-        [ED_FIELD_AXIS] = "int64_t",
-        [ED_FIELD_AXES] = "ed_ints",
-        [ED_FIELD_ACTIVATION] = "const char *",
-        [ED_FIELD_OBJECT] = "void *",
-        [ED_FIELD_GENERATOR] = "ed_generator *",
-        [ED_FIELD_INITIALIZER] = "ed_initializer *",
-        [ED_FIELD_REGULARIZER] = "ed_regularizer *",
-        [ED_FIELD_CONSTRAINT] = "ed_constraint *",
-        [ED_FIELD_SCHEDULE] = "ed_schedule *",
-        [ED_FIELD_LOSS] = "ed_loss *",
-        [ED_FIELD_LAYER] = "ed_layer *",
-        [ED_FIELD_FLOATS] = "ed_floats",
-        [ED_FIELD_LAYERS] = "ed_objects",
-        [ED_FIELD_OBJECTS] = "ed_objects",
-        [ED_FIELD_DRAW] = NULL,
-    };
-    return types[field->type];
-}
-
 /* Work without end is what these ask for. */
 static bool asks_for_work(const char *name, int64_t n)
 {
@@ -163,20 +91,6 @@ static void put(void *to, size_t size, const char *name, const char *type, int i
         memcpy(to, &v.integer, size);
 }
 
-static size_t size_of_field(ed_field_type type)
-{
-    switch (type) {
-    case ED_FIELD_BOOL: return sizeof(bool);
-    case ED_FIELD_DTYPE: return sizeof(ed_dtype);
-    case ED_FIELD_INTS:
-    case ED_FIELD_AXES: return sizeof(ed_ints);
-    case ED_FIELD_FLOATS: return sizeof(ed_floats);
-    case ED_FIELD_LAYERS:
-    case ED_FIELD_OBJECTS: return sizeof(ed_objects);
-    default: return sizeof(int64_t);
-    }
-}
-
 /* The options' number i: the defaults, NULL, and those in which one option has another value, the
  * last one incomplete. NULL in `options` asks how many there are. */
 static int make_options(const structure *s, int i, void **options)
@@ -188,10 +102,10 @@ static int make_options(const structure *s, int i, void **options)
     if (options) *options = i == 1 ? NULL : room;
     int n = 2;
     for (const ed_field *f = s->fields; f && f->name; f++) {
-        const char *type = type_of_field(f);
+        const char *type = field_type(f);
         const int count = type ? value_count(type).all : 0;
         if (options && i >= n && i < n + count)
-            put((char *)room + f->offset, size_of_field(f->type), f->name, type, i - n);
+            put((char *)room + f->offset, field_size(f), f->name, type, i - n);
         n += count;
     }
     for (const member *m = s->members; m && m->name; m++) {
@@ -219,21 +133,6 @@ static value argument(const char *type, int i)
     return v;
 }
 
-/* ed_add_with: add. Valid until the next one. */
-static const char *plain_name(const char *name)
-{
-    static char plain[128];
-    snprintf(plain, sizeof plain, "%s", strncmp(name, "ed_", 3) ? name : name + 3);
-    char *end = strstr(plain, "_with");
-    if (end && !end[strlen("_with")]) *end = 0;
-    return plain;
-}
-
-static bool is_tensor(const char *type)
-{
-    return !strcmp(type, "ed_tensor *") || !strcmp(type, "ed_tensor_like *");
-}
-
 /* The op of that name, asked for without an error. */
 static const ed_op *find_op(const char *name)
 {
@@ -257,7 +156,7 @@ static bool take_operands(const function *f, const int *at, value *a)
     if (s < 0) return true;
     if (!trial_begin(&found, &t, s, ED_FLOAT32) || !trial_fill(&t)) return false;
     for (int i = 0; f->types[i]; i++) {
-        if (!is_tensor(f->types[i])) continue;
+        if (!is_tensor_type(f->types[i])) continue;
         if (at[i] < 0) a[i].pointer = k < t.n ? t.x[k] : NULL;
         k++;
     }
@@ -292,7 +191,7 @@ static void complain(const char *what)
 static bool names_it(const char *error, const char *name)
 {
     static const char *const subjects[] = {"the ", "operand ", "unknown "};
-    const char *plain = plain_name(name);
+    const char *plain = function_short_name(name);
     if (strstr(error, plain) || ed_error_kind() == ED_OUT_OF_MEMORY) return true;
     if (find_op(plain) && strcmp(plain, "eigh")) return false; /* without vectors it is eigvalsh */
     for (int i = 0; i < COUNT(subjects); i++)
@@ -304,7 +203,7 @@ static bool names_it(const char *error, const char *name)
 static bool call(const function *f, int n, const int *at)
 {
     ED_SCOPE;
-    outcome got = UNSAID;
+    outcome got = {.said = UNSAID};
     value a[MOST_ARGUMENTS];
     describe(f, n, at);
     ed_clear_error();
@@ -317,10 +216,10 @@ static bool call(const function *f, int n, const int *at)
     const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     all.calls++;
     if (seconds > SECONDS) complain("takes long");
-    if (got == SUCCEEDED && ed_failed()) complain("works, with an error kept");
-    if (got == FAILED && ed_failed() && !names_it(ed_error(), f->name))
+    if (got.said == SUCCEEDED && ed_failed()) complain("works, with an error kept");
+    if (got.said == FAILED && ed_failed() && !names_it(ed_error(), f->name))
         complain("the error does not name the function");
-    const bool ok = got != FAILED && !ed_failed();
+    const bool ok = got.said != FAILED && !ed_failed();
     all.succeeded += ok;
     ed_clear_error();
     return ok;
@@ -345,9 +244,9 @@ static int search(const function *f, int n, int found[FOUND][MOST_ARGUMENTS])
         const int sample = samples && any(2) ? -1 - any(samples) : 0;
         for (int i = 0; i < n; i++) {
             const int ordinary = argument_count(f->types[i]).ordinary;
-            at[i] = sample && is_tensor(f->types[i]) ? sample
-                    : same >= 0                      ? same % ordinary
-                                                     : any(ordinary);
+            at[i] = sample && is_tensor_type(f->types[i]) ? sample
+                    : same >= 0                           ? same % ordinary
+                                                          : any(ordinary);
         }
         if (call(f, n, at)) memcpy(found[count++], at, sizeof at);
     }
@@ -364,7 +263,7 @@ static void call_in_all_ways(const function *f)
             all.failures++;
             return;
         }
-    op = find_op(plain_name(f->name));
+    op = find_op(function_short_name(f->name));
     const ed_memory before = ed_memory_stats();
     const int count = search(f, n, found);
     all.functions++;
@@ -424,12 +323,11 @@ static bool make_kind(const ed_kind *kind, const int *base, const ed_field *fiel
     if (kind->defaults) memcpy(room, kind->defaults, kind->options_size);
     for (int r = 0; r < kind->required; r++) {
         const ed_field *f = &kind->fields[r];
-        const char *type = type_of_field(f);
-        if (type) put((char *)room + f->offset, size_of_field(f->type), f->name, type, base[r]);
+        const char *type = field_type(f);
+        if (type) put((char *)room + f->offset, field_size(f), f->name, type, base[r]);
     }
     if (field)
-        put((char *)room + field->offset, size_of_field(field->type), field->name,
-            type_of_field(field), i);
+        put((char *)room + field->offset, field_size(field), field->name, field_type(field), i);
     snprintf(now, sizeof now, "%s %s(%s, %d", kind->family, kind->name, field ? field->name : "",
              i);
     ed_clear_error();
@@ -451,7 +349,7 @@ static void make_in_all_ways(const ed_kind *kind)
     const ed_memory before = ed_memory_stats();
     for (int t = 0; t < SEARCHES && !found; t++) {
         for (int r = 0; r < kind->required; r++) {
-            const char *type = type_of_field(&kind->fields[r]);
+            const char *type = field_type(&kind->fields[r]);
             base[r] = type ? any(value_count(type).ordinary) : 0;
         }
         found = make_kind(kind, base, NULL, 0);
@@ -459,7 +357,7 @@ static void make_in_all_ways(const ed_kind *kind)
     all.functions++;
     all.without += !found;
     for (const ed_field *f = kind->fields; f && f->name; f++) {
-        const char *type = type_of_field(f);
+        const char *type = field_type(f);
         for (int i = 0; type && i < value_count(type).all; i++) make_kind(kind, base, f, i);
     }
     const ed_memory after = ed_memory_stats();
@@ -490,10 +388,11 @@ static void any_values_are_survived(void **unused)
     setvbuf(stdout, NULL, _IOLBF, 0);
     assert_int_equal(chdir(fresh_folder("misuse")), 0);
     assert_true(values_begin());
-    for (int i = 0; i < COUNT(functions); i++) {
-        if (is_left_out(functions[i].name)) continue;
+    for (int i = 0; function_at(i); i++) {
+        const function *f = function_at(i);
+        if (is_left_out(f->name)) continue;
         setitimer(ITIMER_PROF, &limit, NULL);
-        call_in_all_ways(&functions[i]);
+        call_in_all_ways(f);
     }
     for (int i = 0; i < ed_kind_count(); i++) {
         const ed_kind *kind = ed_kind_at(i);
