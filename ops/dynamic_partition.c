@@ -181,8 +181,7 @@ static bool partition_gradient(const ed_gradient_call *g)
 {
     const ed_ints shape = ed_shape(g->inputs[1]);
     ed_tensor *numbers = ed_range(0, (double)ed_size(g->inputs[1]), .dtype = ED_INT64);
-    ed_list *places =
-        ed_dynamic_partition(ed_reshape(numbers, shape), g->inputs[1], g->n_outputs);
+    ed_list *places = ed_dynamic_partition(ed_reshape(numbers, shape), g->inputs[1], g->n_outputs);
     ed_list *parts = scope_give(list_new(g->n_outputs));
     if (!places || !parts) return false;
     int64_t rest[ED_MAX_RANK + 1];

@@ -63,7 +63,7 @@ enum { OF_ALL = 4, KINDS = sizeof all / sizeof *all };
 static void rows_and_columns_agree(void **state)
 {
     (void)state;
-    static const int64_t counts[] = {1,  2,  7,   15,  16,  17,   33,  63,
+    static const int64_t counts[] = {1,  2,  7,   15,  16,  17,   33,   63,
                                      64, 65, 200, 512, 513, 1100, 5000, 33300};
     static const ed_dtype dtypes[] = {ED_FLOAT32, ED_FLOAT64, ED_INT32, ED_UINT8};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)

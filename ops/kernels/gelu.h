@@ -38,21 +38,25 @@
 
 /*
  * Q(a) e^(a^2/2) for gelu, that is erfcx(a / sqrt 2) / 2, is u P(t) with u = 1 / (a + 4) and t =
- * 1 - 8 u, for a <= 14.6 and a <= 39; P(t) = GELU_FIRST + t R(t). R's even and odd powers from t^2
- * on are two sums that the machine computes side by side.
+ * 1 - 8 u, for a <= 14.6 and a <= 39; P(t) = GELU_FIRST + GELU_FIRST_LOW + t R(t). R's even and odd
+ * powers from t^2 on are two sums that the machine computes side by side.
  */
-#define GELU_FIRST     TYPED(gelu_first)
-#define gelu_first_f32 0x1.82b4bcp-1f
-#define gelu_first_f64 0x1.82b4bb8c94dcep-1
+#define GELU_FIRST         TYPED(gelu_first)
+#define GELU_FIRST_LOW     TYPED(gelu_first_low)
+#define gelu_first_f32     0x1.82b4bcp-1f
+#define gelu_first_low_f32 -0x1.cdac8cp-27f
+#define gelu_first_f64     0x1.82b4bb8c94dcep-1
+#define gelu_first_low_f64 -0x1.990ea270aca77p-56
 
 VECTOR_INLINE vf32 gelu_polynomial_f32(vf32 t)
 {
     const vf32 square = t * t;
     const vf32 even =
-        POLYNOMIAL(square, -0x1.7e0006p-3f, -0x1.ed289ap-8f, 0x1.9b753ep-10f, -0x1.15bae8p-13f);
-    const vf32 odd = POLYNOMIAL(square, 0x1.eed3e0p-5f, -0x1.cc55e0p-9f, 0x1.761338p-13f);
-    return vfma_f32(t, vfma_f32(t, vfma_f32(t, odd, even), vset_f32(0x1.8c6d9ep-2f)),
-                    vset_f32(-0x1.373e38p-1f));
+        POLYNOMIAL(square, -0x1.7dff4ap-3f, -0x1.ee1e76p-8f, 0x1.ab2fd6p-10f, -0x1.c5bfd4p-13f);
+    const vf32 odd =
+        POLYNOMIAL(square, 0x1.eec73cp-5f, -0x1.c95072p-9f, 0x1.5abfe8p-13f, -0x1.5d8a5ep-15f);
+    return vfma_f32(t, vfma_f32(t, vfma_f32(t, odd, even), vset_f32(0x1.8c6dbcp-2f)),
+                    vset_f32(-0x1.373e3ap-1f));
 }
 VECTOR_INLINE vf64 gelu_polynomial_f64(vf64 t)
 {

@@ -54,16 +54,18 @@ VECTOR_INLINE VECTOR TYPED(gelu_parts)(VECTOR a, VECTOR *m, VECTOR *n)
  */
 VECTOR_INLINE VECTOR TYPED(gelu_by_power)(VECTOR x)
 {
-    const VECTOR a = TYPED(gelu_size)(x, GELU_END), first = TYPED(vset)(GELU_FIRST);
+    const VECTOR a = TYPED(gelu_size)(x, GELU_END);
+    const VECTOR first = TYPED(vset)(GELU_FIRST), first_low = TYPED(vset)(GELU_FIRST_LOW);
     const VECTOR d = a + 4, w = a / d;
     const VECTOR off = vfma(w, a - (d - 4), vrest(w, d, a)) * ((NUMBER)0.25 - (NUMBER)0.25 * w);
     VECTOR n, m = TYPED(gelu_power)(a, TYPED(vset)(0), &n);
     const VECTOR t = vfma(off, TYPED(vset)(-2), 2 * w - 1), r = gelu_polynomial(t);
     const VECTOR p = vfma(t, r, first), y = w * p;
 #if defined(VECTOR_FMA)
-    const VECTOR p_low = vfma(t, r, first - p);
+    const VECTOR p_low = vfma(t, r, first - p) + first_low;
 #else
-    const VECTOR product = t * r, p_low = (product + (first - p)) + vrest(t, r, product);
+    const VECTOR product = t * r,
+                 p_low = (product + (first - p)) + (vrest(t, r, product) + first_low);
 #endif
     const VECTOR low = vfma(w, p_low, vrest(w, p, y)) - off * p;
     return TYPED(gelu_less)(x, vscale_down(y + vfma(y, m, low * (1 + m)), n));
