@@ -56,14 +56,13 @@ bool elementwise_infer_bool(ed_call *call)
  * How the box is cut depends on its shape and strides alone, never on the number of threads.
  */
 enum {
-    MOST = 4,                         /* operands */
-    LONG = 64,                        /* elements of an inner dimension worth a call */
-    NARROW = 16,                      /* fewer elements are not worth a call to copy them */
-    BLOCK = 2048,                     /* elements packed at a time of a block */
-    TILE = 4096,                      /* ... of a tile */
-    TILE_HEIGHT = 64,                 /* rows of a tile */
-    PIECE = HARD(TILE, 16384),        /* elements that a thread takes at a time */
-    STREAM_BYTES = HARD(1, 16 << 20), /* of an output that a thread's caches would not hold */
+    MOST = 4,                  /* operands */
+    LONG = 64,                 /* elements of an inner dimension worth a call */
+    NARROW = 16,               /* fewer elements are not worth a call to copy them */
+    BLOCK = 2048,              /* elements packed at a time of a block */
+    TILE = 4096,               /* ... of a tile */
+    TILE_HEIGHT = 64,          /* rows of a tile */
+    PIECE = HARD(TILE, 16384), /* elements that a thread takes at a time */
 };
 
 typedef struct plan {
@@ -457,11 +456,10 @@ static bool run_tiles(plan *p, int strided, int64_t size)
                      PIECE / TILE, size);
 }
 
-/* Whether so many bytes of a result would not stay in the caches: those of one thread or, as cores
- * may have caches of their own, of two. More threads often share them. */
+/* Two threads may have caches of their own, with room for a result twice as large. */
 static bool is_far(int64_t bytes)
 {
-    return bytes >= STREAM_BYTES && (bytes >= 2 * STREAM_BYTES || threads_count() == 1);
+    return bytes >= COPY_FAR_BYTES && (bytes >= 2 * COPY_FAR_BYTES || threads_count() == 1);
 }
 
 static bool run_plan(plan *p, int64_t size)

@@ -7,6 +7,7 @@
  */
 #include "ops/kernels/isa.h"
 #include "ops/layer_norm.h"
+#include "tensor/copy.h"
 #include "tensor/threads.h"
 #include <math.h>
 #include <string.h>
@@ -19,6 +20,8 @@ typedef struct norm_work {
     const void *x, *dy, *gamma, *beta;
     void *y, *sums;
     int64_t piece;            /* rows of a piece */
+    int64_t ahead;            /* rows by which x and dy are prefetched; 0: they are not */
+    bool stream;              /* whether y, of rows, goes past the caches */
     int64_t together, chunks; /* groups of a unit; units of a sample */
     size_t size, each;        /* of an element, of a worker's scratch, in bytes */
     char *scratch;
@@ -68,7 +71,9 @@ enum {
     PIECE_ELEMENTS = 32768, /* of rows that are a thread's piece of work */
     PIECE_LEAST = 64,
     PIECE_MOST = 512,
-    UNIT_CHANNELS = 64, /* of a unit, if groups have fewer */
+    UNIT_CHANNELS = 64,           /* of a unit, if groups have fewer */
+    FAR_BYTES = HARD(0, 2 << 20), /* of x that is not in the nearer caches */
+    AHEAD_BYTES = 8 << 10,        /* by which it is prefetched then */
 };
 
 static norm_work norm_begin(const norm_groups *p, const ed_tensor *x)
@@ -109,6 +114,7 @@ static void run_pieces(int64_t first, int64_t last, int worker, void *user)
         else
             w->loops->rows_forward(w, begin, end);
     }
+    if (w->stream) copy_stream_end();
 }
 
 static void run_units(int64_t first, int64_t last, int worker, void *user)
@@ -133,10 +139,20 @@ static void run_units(int64_t first, int64_t last, int worker, void *user)
     }
 }
 
+/* How rows are read and written. What is computed of a row waits for a chain of sums, meanwhile the
+ * next ones come. */
+static void pass_caches(norm_work *w, const ed_tensor *x)
+{
+    const int64_t row = w->p.channels * (int64_t)w->size, bytes = x->size * (int64_t)w->size;
+    if (bytes >= FAR_BYTES) w->ahead = row < AHEAD_BYTES ? AHEAD_BYTES / row : 1;
+    w->stream = bytes >= COPY_FAR_BYTES && row % COPY_LINE == 0 && (uintptr_t)w->y % COPY_LINE == 0;
+}
+
 static bool run(norm_work *w, const ed_tensor *x)
 {
     const bool pays = x->size > OPS_PARALLEL_WORK;
     if (are_rows(&w->p)) {
+        pass_caches(w, x);
         const int64_t n = pieces(w);
         threads_run(n, pays ? 1 : n, run_pieces, w);
         return true;

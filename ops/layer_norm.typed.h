@@ -2,22 +2,16 @@
 
 enum { TYPED(norm_block) = 4096 }; /* elements that are summed before they go to a double */
 
-/* The sum of n adjoining numbers, or of the squares of their distances to m. */
-static double TYPED(norm_sum)(const NUMBER *x, int64_t n)
+/* The sum of n adjoining numbers, or of the squares of their distances to m; meanwhile n numbers
+ * at `next` are prefetched, unless it is NULL. */
+VECTOR_INLINE double TYPED(norm_sum)(lanes_map map, const NUMBER *x, int64_t n, NUMBER m,
+                                     const NUMBER *next)
 {
     double sum = 0;
-    for (int64_t i = 0; i < n; i += TYPED(norm_block))
-        sum += lanes_row(LANES_SUM, LANES_ITSELF, x + i,
-                         n - i < TYPED(norm_block) ? n - i : TYPED(norm_block), 0);
-    return sum;
-}
-
-static double TYPED(norm_squares)(const NUMBER *x, int64_t n, NUMBER m)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i += TYPED(norm_block))
-        sum += lanes_row(LANES_SUM, LANES_SQUARED, x + i,
-                         n - i < TYPED(norm_block) ? n - i : TYPED(norm_block), m);
+    for (int64_t i = 0; i < n; i += TYPED(norm_block)) {
+        const int64_t some = n - i < TYPED(norm_block) ? n - i : TYPED(norm_block);
+        sum += lanes_row_and(LANES_SUM, map, x + i, some, m, next ? next + i : NULL);
+    }
     return sum;
 }
 
@@ -28,28 +22,56 @@ static NUMBER TYPED(norm_root)(double variance, double epsilon)
 
 /* ---- Rows: each is a group, each of its elements a channel ----------------------------------- */
 
-static NUMBER TYPED(norm_row_statistics)(const norm_work *w, const NUMBER *x, NUMBER *mean)
+/* 1 / sqrt(variance + epsilon) of a row, and its mean; meanwhile as many numbers at `next` and
+ * `after` are prefetched, unless NULL. */
+static NUMBER TYPED(norm_row_statistics)(const norm_work *w, const NUMBER *x, NUMBER *mean,
+                                         const NUMBER *next, const NUMBER *after)
 {
     const int64_t n = w->p.channels;
-    *mean = w->p.centred ? (NUMBER)(TYPED(norm_sum)(x, n) / (double)n) : 0;
-    return TYPED(norm_root)(TYPED(norm_squares)(x, n, *mean) / (double)n, w->p.epsilon);
+    *mean = 0;
+    if (w->p.centred) *mean = (NUMBER)(TYPED(norm_sum)(LANES_ITSELF, x, n, 0, next) / (double)n);
+    const double squares = TYPED(norm_sum)(LANES_SQUARED, x, n, *mean, after);
+    return TYPED(norm_root)(squares / (double)n, w->p.epsilon);
+}
+
+/* A vector of a row's result, or its first `left` numbers. */
+VECTOR_INLINE void TYPED(norm_results)(const NUMBER *x, const NUMBER *gamma, const NUMBER *beta,
+                                       int64_t left, NUMBER mean, NUMBER r, NUMBER *y, bool stream)
+{
+    const VECTOR scale = gamma ? lanes_some(gamma, left, 0) * r : TYPED(vset)(r);
+    VECTOR v = (lanes_some(x, left, 0) - mean) * scale;
+    if (beta) v += lanes_some(beta, left, 0);
+    if (stream)
+        vstream(y, v);
+    else
+        lanes_put(y, v, left);
+}
+
+VECTOR_INLINE void TYPED(norm_row_forward)(const norm_work *w, int64_t row, const NUMBER *gamma,
+                                           const NUMBER *beta, const bool stream)
+{
+    const int64_t n = w->p.channels;
+    const NUMBER *x = (const NUMBER *)w->x + row * n;
+    NUMBER *y = (NUMBER *)w->y + row * n, mean;
+    const NUMBER *next = w->ahead && row + w->ahead < w->p.batch ? x + w->ahead * n : NULL;
+    const NUMBER r = TYPED(norm_row_statistics)(w, x, &mean, next, NULL);
+    int64_t i = 0;
+    for (; i + VECTOR_LANES <= n; i += VECTOR_LANES)
+        TYPED(norm_results)(x + i, gamma ? gamma + i : NULL, beta ? beta + i : NULL, VECTOR_LANES,
+                            mean, r, y + i, stream);
+    if (i < n)
+        TYPED(norm_results)(x + i, gamma ? gamma + i : NULL, beta ? beta + i : NULL, n - i, mean, r,
+                            y + i, false);
 }
 
 static void TYPED(norm_rows_forward)(const norm_work *w, int64_t first, int64_t last)
 {
-    const int64_t n = w->p.channels;
     const NUMBER *gamma = w->gamma, *beta = w->beta;
-    for (int64_t row = first; row < last; row++) {
-        const NUMBER *x = (const NUMBER *)w->x + row * n;
-        NUMBER *y = (NUMBER *)w->y + row * n, mean;
-        const NUMBER r = TYPED(norm_row_statistics)(w, x, &mean);
-        if (gamma && beta)
-            for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * (gamma[i] * r) + beta[i];
-        else if (gamma)
-            for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * (gamma[i] * r);
+    for (int64_t row = first; row < last; row++)
+        if (w->stream)
+            TYPED(norm_row_forward)(w, row, gamma, beta, true);
         else
-            for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * r;
-    }
+            TYPED(norm_row_forward)(w, row, gamma, beta, false);
 }
 
 /* Of `left` elements, or a whole vector: gamma dy into *first, gamma dy (x - mean) into *second. */
@@ -104,13 +126,15 @@ typedef struct TYPED(norm_row) {
     NUMBER mean, r, a, b;
 } TYPED(norm_row);
 
-static TYPED(norm_row) TYPED(norm_row_of)(const norm_work *w, const NUMBER *x, const NUMBER *dy)
+static TYPED(norm_row)
+    TYPED(norm_row_of)(const norm_work *w, const NUMBER *x, const NUMBER *dy, int64_t ahead)
 {
     const NUMBER *gamma = w->gamma;
     const int64_t n = w->p.channels;
     TYPED(norm_row) row;
     double of[2];
-    row.r = TYPED(norm_row_statistics)(w, x, &row.mean);
+    row.r = TYPED(norm_row_statistics)(w, x, &row.mean, ahead ? x + ahead : NULL,
+                                       ahead ? dy + ahead : NULL);
     if (gamma)
         TYPED(norm_row_sums)(x, dy, gamma, row.mean, n, of);
     else
@@ -123,7 +147,8 @@ static TYPED(norm_row) TYPED(norm_row_of)(const norm_work *w, const NUMBER *x, c
 /* A vector of columns of `rows` rows that are n numbers apart, or of their first `left` columns. */
 VECTOR_INLINE void TYPED(norm_gradients)(const int rows, const TYPED(norm_row) *of, const NUMBER *x,
                                          const NUMBER *dy, const NUMBER *gamma, int64_t n,
-                                         int64_t left, NUMBER *dx, NUMBER *dgamma, NUMBER *dbeta)
+                                         int64_t left, NUMBER *dx, NUMBER *dgamma, NUMBER *dbeta,
+                                         bool stream)
 {
     const VECTOR k = gamma ? lanes_some(gamma, left, 0) : TYPED(vset)(1);
     VECTOR to_gamma = lanes_some(dgamma, left, 0), to_beta = lanes_some(dbeta, left, 0);
@@ -132,14 +157,18 @@ VECTOR_INLINE void TYPED(norm_gradients)(const int rows, const TYPED(norm_row) *
         const VECTOR v = lanes_some(dy + i * n, left, 0);
         to_gamma += v * d * of[i].r;
         to_beta += v;
-        lanes_put(dx + i * n, of[i].r * (k * v - of[i].a - d * of[i].b), left);
+        const VECTOR y = of[i].r * (k * v - of[i].a - d * of[i].b);
+        if (stream)
+            vstream(dx + i * n, y);
+        else
+            lanes_put(dx + i * n, y, left);
     }
     lanes_put(dgamma, to_gamma, left);
     lanes_put(dbeta, to_beta, left);
 }
 
 VECTOR_INLINE void TYPED(norm_some_rows)(const int rows, const norm_work *w, int64_t first,
-                                         NUMBER *dgamma, NUMBER *dbeta)
+                                         NUMBER *dgamma, NUMBER *dbeta, const bool stream)
 {
     const int64_t n = w->p.channels;
     const NUMBER *x = (const NUMBER *)w->x + first * n, *dy = (const NUMBER *)w->dy + first * n;
@@ -147,13 +176,14 @@ VECTOR_INLINE void TYPED(norm_some_rows)(const int rows, const norm_work *w, int
     NUMBER *dx = (NUMBER *)w->y + first * n;
     TYPED(norm_row) of[NORM_ROWS];
     int64_t i = 0;
-    for (int k = 0; k < rows; k++) of[k] = TYPED(norm_row_of)(w, x + k * n, dy + k * n);
+    const int64_t ahead = w->ahead && first + w->ahead + rows <= w->p.batch ? w->ahead * n : 0;
+    for (int k = 0; k < rows; k++) of[k] = TYPED(norm_row_of)(w, x + k * n, dy + k * n, ahead);
     for (; i + VECTOR_LANES <= n; i += VECTOR_LANES)
         TYPED(norm_gradients)(rows, of, x + i, dy + i, gamma ? gamma + i : NULL, n, VECTOR_LANES,
-                              dx + i, dgamma + i, dbeta + i);
+                              dx + i, dgamma + i, dbeta + i, stream);
     if (i < n)
         TYPED(norm_gradients)(rows, of, x + i, dy + i, gamma ? gamma + i : NULL, n, n - i, dx + i,
-                              dgamma + i, dbeta + i);
+                              dgamma + i, dbeta + i, false);
 }
 
 /* Rows [first, last); what they add to dgamma and dbeta into `sums`, 2 n numbers. Some rows at a
@@ -163,10 +193,13 @@ static void TYPED(norm_rows_backward)(const norm_work *w, int64_t first, int64_t
     const int64_t n = w->p.channels;
     NUMBER *dgamma = sums, *dbeta = dgamma + n;
     memset(sums, 0, 2 * (size_t)n * sizeof *dgamma);
-    if (n <= NORM_ROW_SHORT)
+    if (n <= NORM_ROW_SHORT && w->stream)
         for (; first + NORM_ROWS <= last; first += NORM_ROWS)
-            TYPED(norm_some_rows)(NORM_ROWS, w, first, dgamma, dbeta);
-    for (; first < last; first++) TYPED(norm_some_rows)(1, w, first, dgamma, dbeta);
+            TYPED(norm_some_rows)(NORM_ROWS, w, first, dgamma, dbeta, true);
+    else if (n <= NORM_ROW_SHORT)
+        for (; first + NORM_ROWS <= last; first += NORM_ROWS)
+            TYPED(norm_some_rows)(NORM_ROWS, w, first, dgamma, dbeta, false);
+    for (; first < last; first++) TYPED(norm_some_rows)(1, w, first, dgamma, dbeta, w->stream);
 }
 
 /* ---- Any groups ------------------------------------------------------------------------------ */

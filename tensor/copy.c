@@ -32,7 +32,6 @@
 enum {
     LINE = COPY_LINE,
     SMALL_BYTES = HARD(0, 256 << 10), /* below, one thread does it */
-    STREAM_BYTES = 16 << 20, /* from here on caches are passed by: nothing of it would stay there */
     PIECE_BYTES =
         HARD(LINE, 64 << 10), /* what a thread takes at a time: neighbours share channels */
     MOST_PIECES = 1024,
@@ -474,7 +473,7 @@ void copy_box(size_t element, int rank, const int64_t *shape, const void *from,
         return;
     }
     merge(&b);
-    b.stream = bytes >= STREAM_BYTES;
+    b.stream = bytes >= COPY_FAR_BYTES;
     if (bytes < SMALL_BYTES)
         copy_one(&b);
     else
@@ -509,7 +508,7 @@ void copy_fill(size_t element, const void *value, void *to, int64_t n)
         return;
     }
     threads_run(n, PIECE_BYTES / (int64_t)element, fill_range,
-                &(fill){element, value, to, bytes >= STREAM_BYTES});
+                &(fill){element, value, to, bytes >= COPY_FAR_BYTES});
 }
 
 void copy_bytes(void *to, const void *from, size_t bytes)

@@ -7,10 +7,14 @@
 #ifndef EDDY_TENSOR_COPY_H
 #define EDDY_TENSOR_COPY_H
 
+#include "tensor/hard.h"
 #include "tensor/tensor.h"
 
 /* A box is what an op moves at a time: a tensor's dimensions may each be split in two (tile). */
 enum { COPY_MAX_RANK = 2 * ED_MAX_RANK, COPY_LINE = 64 };
+
+/* A result of so many bytes goes past the caches: little of it would stay there. */
+enum { COPY_FAR_BYTES = HARD(1, 16 << 20) };
 
 /*
  * Copies a box of elements of 1, 2, 4 or 8 bytes. Strides are in elements and may be 0 (of `from`

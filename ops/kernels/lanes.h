@@ -88,6 +88,8 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 #define lanes_load(fold, map, from, left, m)                                                       \
     VECTOR_CHOOSE_FROM(lanes_load, from)(fold, map, from, left, m)
 #define lanes_row(fold, map, x, n, m) VECTOR_CHOOSE_FROM(lanes_row, x)(fold, map, x, n, m)
+#define lanes_row_and(fold, map, x, n, m, next)                                                    \
+    VECTOR_CHOOSE_FROM(lanes_row_and, x)(fold, map, x, n, m, next)
 #define lanes_rows(fold, map, rows, n, width, m, acc, to)                                          \
     VECTOR_CHOOSE_FROM(lanes_rows, *(rows))(fold, map, rows, n, width, m, acc, to)
 

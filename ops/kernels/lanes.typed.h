@@ -93,19 +93,22 @@ VECTOR_INLINE VECTOR TYPED(lanes_rest)(lanes_fold fold, lanes_map map, const NUM
     return t;
 }
 
-VECTOR_INLINE NUMBER TYPED(lanes_row)(lanes_fold fold, lanes_map map, const NUMBER *x, int64_t n,
-                                      NUMBER mean)
+VECTOR_INLINE NUMBER TYPED(lanes_row_and)(lanes_fold fold, lanes_map map, const NUMBER *x,
+                                          int64_t n, NUMBER mean, const NUMBER *next)
 {
     enum { N = LANES_ALL / VECTOR_LANES };
     const VECTOR m = TYPED(vset)(mean);
     VECTOR acc[N];
     for (int v = 0; v < N; v++) acc[v] = TYPED(vset)(TYPED(lanes_identity)(fold));
     int64_t i = 0;
-    for (; i + LANES_GROUP <= n; i += LANES_GROUP)
+    for (; i + LANES_GROUP <= n; i += LANES_GROUP) {
+        for (int at = 0; next && at < LANES_GROUP; at += 64 / (int)sizeof *x)
+            __builtin_prefetch(next + i + at);
         for (int v = 0; v < N; v++) {
             const VECTOR t = TYPED(lanes_group)(fold, map, x + i + v * VECTOR_LANES, m);
             acc[v] = TYPED(lanes_two)(fold, acc[v], t);
         }
+    }
     if (i < n)
         for (int v = 0; v < N; v++) {
             const int64_t at = i + v * VECTOR_LANES;
@@ -113,6 +116,12 @@ VECTOR_INLINE NUMBER TYPED(lanes_row)(lanes_fold fold, lanes_map map, const NUMB
                 TYPED(lanes_two)(fold, acc[v], TYPED(lanes_rest)(fold, map, x + at, n - at, m));
         }
     return TYPED(lanes_across)(fold, acc);
+}
+
+VECTOR_INLINE NUMBER TYPED(lanes_row)(lanes_fold fold, lanes_map map, const NUMBER *x, int64_t n,
+                                      NUMBER mean)
+{
+    return TYPED(lanes_row_and)(fold, map, x, n, mean, NULL);
 }
 
 /* One lane of a group: `k` rows, 16 apart, into the lane's totals. Those `ahead` rows on, if that
