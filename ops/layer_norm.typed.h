@@ -64,14 +64,22 @@ VECTOR_INLINE void TYPED(norm_row_forward)(const norm_work *w, int64_t row, cons
                             y + i, false);
 }
 
+VECTOR_INLINE void TYPED(norm_some_forward)(const norm_work *w, int64_t first, int64_t last,
+                                            const NUMBER *gamma, const NUMBER *beta)
+{
+    if (w->stream)
+        for (; first < last; first++) TYPED(norm_row_forward)(w, first, gamma, beta, true);
+    else
+        for (; first < last; first++) TYPED(norm_row_forward)(w, first, gamma, beta, false);
+}
+
 static void TYPED(norm_rows_forward)(const norm_work *w, int64_t first, int64_t last)
 {
     const NUMBER *gamma = w->gamma, *beta = w->beta;
-    for (int64_t row = first; row < last; row++)
-        if (w->stream)
-            TYPED(norm_row_forward)(w, row, gamma, beta, true);
-        else
-            TYPED(norm_row_forward)(w, row, gamma, beta, false);
+    if (gamma && beta) /* in most calls: the compiler leaves out the questions */
+        TYPED(norm_some_forward)(w, first, last, gamma, beta);
+    else
+        TYPED(norm_some_forward)(w, first, last, gamma, beta);
 }
 
 /* Of `left` elements, or a whole vector: gamma dy into *first, gamma dy (x - mean) into *second. */

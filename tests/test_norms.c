@@ -120,6 +120,34 @@ static void threads_change_nothing(void **state)
     ed_set_num_threads(before);
 }
 
+/* Rows that are prefetched and written past the caches have the bits of the same ones among few. */
+static void many_rows_have_the_same_bits(void **state)
+{
+    (void)state;
+    enum { ROWS = 8300, FEW = 5 };
+    static const int64_t firsts[] = {0, 4001, ROWS - FEW};
+    const int best = isa_level, before = ed_num_threads();
+    for (int level = 0; level <= isa_best(); level++)
+        for (int norm = LAYER; norm <= RMS; norm++) {
+            ED_SCOPE;
+            isa_set(level);
+            ed_set_num_threads(1 + level % 3);
+            ed_tensor *x = numbers(ED_FLOAT32, ED_SHAPE(ROWS, 512)), *all[4], *few[4];
+            ed_tensor *gamma = numbers(ED_FLOAT32, ED_SHAPE(512)), *beta = ed_square(gamma);
+            all_of(norm, x, gamma, beta, all);
+            for (int i = 0; i < 3; i++) {
+                const ed_ints begin = ED_INTS(firsts[i]), end = ED_INTS(firsts[i] + FEW);
+                ed_tensor *some = ed_contiguous(ed_slice(x, .begin = begin, .end = end));
+                all_of(norm, some, gamma, beta, few);
+                for (int k = 0; k < 2; k++) /* y and dx */
+                    assert_same_tensor(ed_contiguous(ed_slice(all[k], .begin = begin, .end = end)),
+                                       few[k]);
+            }
+        }
+    ed_set_num_threads(before);
+    isa_set(best);
+}
+
 static void without_elements(void **state)
 {
     (void)state;
@@ -137,9 +165,8 @@ static void without_elements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_all_lengths),
-        cmocka_unit_test(groups_of_all_widths),
-        cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(rows_of_all_lengths),    cmocka_unit_test(groups_of_all_widths),
+        cmocka_unit_test(threads_change_nothing), cmocka_unit_test(many_rows_have_the_same_bits),
         cmocka_unit_test(without_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
