@@ -76,17 +76,17 @@ enum {
     MOST_VECS = BYTES < 32 ? 4 : 2
 };
 
-/* sums += a(p) b(p, column) for the elements from `begin` on of each column's piece at byte `at`;
- * `a` is that of the piece's first, and the others follow it. */
+/* sums += a(p) b(p, column) for elements begin..end-1 of each column's piece at byte `at`; `a` is
+ * that of the piece's first, and the others follow it. */
 INLINE void add_piece(const bool wide, const int vecs, const char *a, const char *const column[],
-                      int64_t at, int begin, vec sums[])
+                      int64_t at, int begin, int end, vec sums[])
 {
     const int each = PIECE / size_of(wide);
     UNROLL for (int v = 0; v < vecs; v++)
     {
         vec turned[PIECE / 4];
         load_turned(wide, column + v * lanes_of(wide), at, turned);
-        UNROLL for (int i = 0; i < each; i++) if (i >= begin) sums[v] =
+        UNROLL for (int i = 0; i < each; i++) if (i >= begin && i < end) sums[v] =
             multiply_add(wide, spread(wide, a + i * size_of(wide)), turned[i], sums[v]);
     }
 }
@@ -131,8 +131,11 @@ INLINE const char *steps_of(const gemm_job *job, const bool wide, int64_t p, int
     return copy;
 }
 
-/* `vecs` vectors of a row of C from column j on. Each is one chain of additions; side by side they
- * need not wait for each other's. */
+/*
+ * `vecs` vectors of a row of C from column j on. Each is one chain of additions; side by side they
+ * need not wait for each other's. Pieces begin at whole multiples of their length, wherever blocks
+ * do: those of aligned columns are lines of the cache. The last piece of all may reach back.
+ */
 INLINE void add_columns(const gemm_job *job, const bool wide, const int vecs, const bool streamed,
                         int64_t j)
 {
@@ -148,15 +151,16 @@ INLINE void add_columns(const gemm_job *job, const bool wide, const int vecs, co
         if (streamed) lines = after_block(job, block, p, j, vecs * lanes);
         vec sums[MOST_VECS];
         UNROLL for (int v = 0; v < vecs; v++) sums[v] = (vec){0};
-        int64_t q = 0;
-        for (; q + each <= t.k; q += each) {
+        const int64_t end = p + t.k;
+        for (int64_t q = p / each * each; q < end; q += each) {
             if (streamed) ask_ahead(&lines, vecs * lanes * PIECE / LINE);
-            add_piece(wide, vecs, a + q * size, column, (p + q) * size, 0, sums);
-        }
-        if (q < t.k) { /* the piece reaches back */
-            int64_t first = t.k - each;
-            add_piece(wide, vecs, a + first * size, column, (p + first) * size, (int)(q - first),
-                      sums);
+            const int64_t from = min(q, job->k - each);
+            const char *of = a + (from - p) * size;
+            if (q >= p && q + each <= end)
+                add_piece(wide, vecs, of, column, q * size, 0, each, sums);
+            else
+                add_piece(wide, vecs, of, column, from * size, (int)(q > p ? q - from : p - from),
+                          (int)(min(q + each, end) - from), sums);
         }
         write_row(job, &t, wide, (const char *)sums, j * size,
                   min(vecs * lanes, job->n - j) * size);
