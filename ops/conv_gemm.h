@@ -71,7 +71,8 @@ bool conv_gradient_input_folded(conv c);
  * then has, `rows` or fewer. */
 int64_t conv_lines_begin(conv *c, int64_t rows);
 
-/* Copies what output rows [begin, end) read to `to`. Returns the convolution of that. */
+/* Copies what output rows [begin, end) read to `to`, rows of padding left out. Returns the
+ * convolution of that. */
 conv conv_lines(const conv *c, int64_t image, int64_t begin, int64_t end, char *to);
 
 /* Whether the kernel, of all groups, has no inf and no NaN. */

@@ -4,9 +4,10 @@
  *
  *     0 0 | c0 c1 c2 | c0 c1 c2 | ... | 0 0
  *
- * So the taps of a kernel row are one run for any layout and group, every output has all taps, and
- * a row of outputs is one product. With few channels a copy costs little, and the pieces at the
- * edges, each a product of its own, cost much.
+ * So the taps of a kernel row are one run for any layout and group, every output has all of them,
+ * and a row of outputs is one product. Rows of padding are not copied: outputs near them have fewer
+ * kernel rows. With few channels a copy costs little, and the pieces at the edges, each a product
+ * of its own, cost much.
  *
  * A product with a zero of the padding adds 0, except to a number that is inf or NaN. Whoever uses
  * lines sees to it that there are none among those.
@@ -74,17 +75,15 @@ static void copy_cells(const conv *c, const char *from, int64_t cells, char *to)
 conv conv_lines(const conv *c, int64_t image, int64_t begin, int64_t end, char *to)
 {
     const window *w = &c->w;
-    const int64_t rows = reach(w, 0, end - begin), cells = reach(w, 1, w->out[1]);
-    const int64_t cell = c->in * c->size, top = begin * w->stride[0] - w->before[0];
+    const int64_t cells = reach(w, 1, w->out[1]), cell = c->in * c->size;
+    const int64_t top = begin * w->stride[0] - w->before[0];
+    const int64_t first = conv_min(conv_max(top, 0), w->image[0]);
+    const int64_t last = conv_max(conv_min(top + reach(w, 0, end - begin), w->image[0]), first);
     const int64_t left = conv_min(w->before[1], cells);
     const int64_t right = conv_max(conv_min(w->before[1] + w->image[1], cells), left);
     const char *from = c->x + image * c->in_images.image;
     char *line = to;
-    for (int64_t i = top; i < top + rows; i++, line += cells * cell) {
-        if (i < 0 || i >= w->image[0]) {
-            memset(line, 0, (size_t)(cells * cell));
-            continue;
-        }
+    for (int64_t i = first; i < last; i++, line += cells * cell) {
         memset(line, 0, (size_t)(left * cell));
         copy_cells(c, from + i * c->in_images.row, right - left, line + left * cell);
         memset(line + right * cell, 0, (size_t)((cells - right) * cell));
@@ -92,8 +91,8 @@ conv conv_lines(const conv *c, int64_t image, int64_t begin, int64_t end, char *
     conv lines = *c;
     lines.x = to;
     lines.in_images = (conv_layout){.row = cells * cell, .cell = cell, .channel = c->size};
-    lines.w.image[0] = rows, lines.w.image[1] = cells;
-    lines.w.before[0] = begin * w->stride[0], lines.w.before[1] = 0;
+    lines.w.image[0] = last - first, lines.w.image[1] = cells;
+    lines.w.before[0] += first, lines.w.before[1] = 0;
     return lines;
 }
 

@@ -218,7 +218,8 @@ static void run_band(const winograd *p, int64_t i, char *scratch)
 {
     const int64_t cell = p->m.row * p->c->size, columns = p->to.cells[1];
     const winograd_band at = winograd_band_at(&p->bands, i);
-    const winograd_images from = winograd_lines(&p->bands, &at, &p->source, scratch);
+    const winograd_images from =
+        winograd_lines(&p->bands, &at, &p->source, p->from.outside, scratch);
     winograd_images to = p->to;
     winograd_end end = p->end;
     const int64_t dilation = p->all.dilation[0], top = winograd_cells(at.row, dilation);

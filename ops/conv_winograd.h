@@ -118,9 +118,9 @@ winograd_bands winograd_bands_of(const winograd_block *all, int64_t batch, int64
 winograd_band winograd_band_at(const winograd_bands *b, int64_t i);
 
 /* Copies what the windows of a convolution, or its tiles themselves where the window is one cell,
- * read of its x. `to` has room for winograd_lines_bytes. */
+ * read of its x. `outside` is for rows of padding; `to` has room for winograd_lines_bytes. */
 winograd_images winograd_lines(const winograd_bands *b, const winograd_band *at, const conv *c,
-                               char *to);
+                               char *outside, char *to);
 int64_t winograd_lines_bytes(const winograd_bands *b, const conv *c);
 
 #endif

@@ -46,9 +46,9 @@ int64_t winograd_lines_bytes(const winograd_bands *b, const conv *c)
 }
 
 winograd_images winograd_lines(const winograd_bands *b, const winograd_band *at, const conv *c,
-                               char *to)
+                               char *outside, char *to)
 {
-    winograd_images x = {.data = to, .channels = c->in, .outside = to};
+    winograd_images x = {.data = to, .channels = c->in, .outside = outside};
     conv whole = *c;
     lines_of(b, c, at->rows, x.cells);
     const int64_t top = winograd_cells(at->row, b->dilation[0]);
@@ -57,7 +57,10 @@ winograd_images winograd_lines(const winograd_bands *b, const winograd_band *at,
     x.layout.cell = c->in * c->size;
     x.layout.row = x.cells[1] * x.layout.cell;
     x.layout.image = x.cells[0] * x.layout.row;
-    for (int64_t i = 0; i < at->images; i++, to += x.layout.image)
-        conv_lines(&whole, at->image + i, top, top + rows, to);
+    for (int64_t i = 0; i < at->images; i++, to += x.layout.image) {
+        const conv lines = conv_lines(&whole, at->image + i, top, top + rows, to);
+        x.before[0] = lines.w.before[0] - top;
+        x.cells[0] = lines.w.image[0];
+    }
     return x;
 }

@@ -135,8 +135,8 @@ static int64_t transform(const winograd_sums *p, int64_t i, int64_t channel, cha
         const winograd_band at = winograd_band_at(&p->bands, i);
         const conv of_x = source_of_x(p, channel), of_dy = source_of_dy(p);
         b = at.block;
-        x = winograd_lines(&p->bands, &at, &of_x, scratch);
-        dy = winograd_lines(&p->bands, &at, &of_dy, scratch + p->lines[0]);
+        x = winograd_lines(&p->bands, &at, &of_x, x.outside, scratch);
+        dy = winograd_lines(&p->bands, &at, &of_dy, dy.outside, scratch + p->lines[0]);
     } else {
         b.first = i * p->block;
         b.count = conv_min(p->block, p->all.count - b.first);
