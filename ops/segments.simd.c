@@ -1,7 +1,8 @@
 /*
- * Segments: slices of x are folded where their ids are the same. Slices of one segment are taken in
- * their order, whatever the number of threads: of sorted ids a thread takes whole segments, of
- * others whole columns. All ids are checked before anything is folded.
+ * Segments: slices of x are folded where their ids are the same, in an order that does not depend
+ * on the number of threads: of sorted ids a thread takes whole segments, of others whole columns,
+ * or, where there are few columns and few segments, parts of the slices that depend on the shapes,
+ * whose results are folded in their order. All ids are checked before anything is folded.
  *
  * The ops of sorted ids are compositions of the others, as are the means.
  */
@@ -18,9 +19,9 @@
 #include <string.h>
 
 /* Columns first..last-1 of n rows of x are folded into the rows of y that the ids say; rows of
- * negative ids are left out. */
+ * negative ids are left out. Ids are int64, or, `narrow`, int32 if the width is 1. */
 #define SEGMENT_ARGUMENTS                                                                          \
-    const void *x, void *y, const int64_t *ids, int64_t n, int64_t width, int64_t first,           \
+    const void *x, void *y, const void *ids, bool narrow, int64_t n, int64_t width, int64_t first, \
         int64_t last
 typedef void (*segment_loop)(SEGMENT_ARGUMENTS);
 
@@ -87,6 +88,7 @@ static bool check_ids(const ed_call *call, const ed_tensor *ids, int64_t segment
 enum {
     SEGMENT_IDS = 512,    /* that are read at once */
     SEGMENT_COLUMNS = 32, /* of a piece, at least */
+    SEGMENT_PARTS = 8     /* of the rows, at most */
 };
 
 typedef struct segmenting {
@@ -95,16 +97,20 @@ typedef struct segmenting {
     const char *x;
     char *y;
     int64_t n, width, element; /* rows of x, their elements, bytes of each */
-    int64_t rows;              /* of a piece of sorted ids */
+    int64_t size;              /* elements of y */
+    int64_t rows;              /* of a piece of sorted ids, or of a part */
+    char *copies;              /* of y, for the parts of the rows but the first */
 } segmenting;
 
 static void fold_rows(const segmenting *s, int64_t begin, int64_t end, int64_t first, int64_t last)
 {
     int64_t room[SEGMENT_IDS];
+    const bool narrow = s->width == 1 && s->ids->dtype == ED_INT32;
     for (int64_t at = begin; at < end; at += SEGMENT_IDS) {
         const int64_t n = end - at < SEGMENT_IDS ? end - at : SEGMENT_IDS;
-        s->loop(s->x + at * s->width * s->element, s->y, index_some(s->ids, at, n, room), n,
-                s->width, first, last);
+        const void *ids = narrow ? (const void *)((const int32_t *)s->ids->data + at)
+                                 : index_some(s->ids, at, n, room);
+        s->loop(s->x + at * s->width * s->element, s->y, ids, narrow, n, s->width, first, last);
     }
 }
 
@@ -128,10 +134,49 @@ static void fold_columns(int64_t first, int64_t last, int worker, void *user)
     fold_rows(s, 0, s->n, first * SEGMENT_COLUMNS, last < s->width ? last : s->width);
 }
 
-static void fold_all(segmenting *s, bool sorted)
+/* Parts of the rows, each into a copy of its own. */
+static void fold_parts(int64_t first, int64_t last, int worker, void *user)
 {
-    const int64_t size = s->n * s->width;
-    if (!size) return;
+    const segmenting *s = user;
+    (void)worker;
+    for (int64_t part = first; part < last; part++) {
+        const int64_t begin = part * s->rows, end = begin + s->rows < s->n ? begin + s->rows : s->n;
+        segmenting one = *s;
+        if (part) one.y = s->copies + (part - 1) * s->size * s->element;
+        fold_rows(&one, begin, end, 0, s->width);
+    }
+}
+
+/* How many copies of the results narrow rows are worth, as many as there are parts of the rows: so
+ * many threads can take some. Depends on shapes only, as the bits of the sums do. */
+static int64_t count_parts(const segmenting *s)
+{
+    const int64_t size = s->n * s->width, least = 8 * s->size;
+    if (!s->size || s->width > SEGMENT_COLUMNS) return 1;
+    const int64_t parts = size / (least > OPS_PARALLEL_WORK ? least : OPS_PARALLEL_WORK);
+    return parts < SEGMENT_PARTS ? parts : SEGMENT_PARTS;
+}
+
+/* The first part goes into y itself, and then the copies of the others in their order. */
+static bool fold_copies(segmenting *s, int64_t parts, const void *start)
+{
+    s->copies = memory_alloc((size_t)((parts - 1) * s->size * s->element));
+    if (!s->copies) return false;
+    copy_fill((size_t)s->element, start, s->copies, (parts - 1) * s->size);
+    s->rows = (s->n + parts - 1) / parts;
+    threads_run(parts, 1, fold_parts, s);
+    for (int64_t part = 1; part < parts; part++)
+        s->loop(s->copies + (part - 1) * s->size * s->element, s->y, &(const int64_t){0}, false, 1,
+                s->size, 0, s->size);
+    memory_free(s->copies);
+    return true;
+}
+
+static bool fold_all(segmenting *s, bool sorted, const void *start)
+{
+    const int64_t size = s->n * s->width, parts = sorted ? 1 : count_parts(s);
+    if (!size) return true;
+    if (parts > 1) return fold_copies(s, parts, start);
     if (sorted) {
         s->rows = OPS_PARALLEL_WORK / s->width + 1;
         const int64_t pieces = (s->n + s->rows - 1) / s->rows;
@@ -140,6 +185,7 @@ static void fold_all(segmenting *s, bool sorted)
         const int64_t pieces = (s->width + SEGMENT_COLUMNS - 1) / SEGMENT_COLUMNS;
         threads_run(pieces, size > OPS_PARALLEL_WORK ? 1 : pieces, fold_columns, s);
     }
+    return true;
 }
 
 /* A number of the dtype with which folding begins, or which a segment without slices has. */
@@ -213,9 +259,10 @@ static bool segment_kernel(ed_call *call)
                     .y = y->data,
                     .n = ids->size,
                     .width = index_product(y->shape, 1, y->rank),
+                    .size = y->size,
                     .element = (int64_t)dtype_size(x->dtype)};
     copy_fill((size_t)s.element, &v, y->data, y->size);
-    fold_all(&s, sorted);
+    if (!fold_all(&s, sorted, &v)) return false;
     const bool extreme = kind == SEGMENT_MAX || kind == SEGMENT_MIN;
     return !extreme || !ed_dtype_is_float(x->dtype) || !some_unchanged(&s, &v, y->size) ||
            fill_absent(call, &s, kind);

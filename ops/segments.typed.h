@@ -1,41 +1,50 @@
 /* Segments folded, for one type. Integers wrap. */
 
-/* Elements. Where neighbours are often of one segment they are folded in a register: through memory
- * each would wait for the one before. */
-VECTOR_INLINE void TYPED(segment_fold_elements)(const NUMBER *x, NUMBER *y, const int64_t *ids,
-                                                int64_t n, NUMBER (*f)(NUMBER y, NUMBER x))
+/* Elements, by ids of either width. Where neighbours are often of one segment they are folded in a
+ * register: through memory each would wait for the one before. */
+VECTOR_INLINE void TYPED(segment_fold_elements)(const NUMBER *x, NUMBER *y, const void *ids,
+                                                const bool wide, int64_t n,
+                                                NUMBER (*f)(NUMBER y, NUMBER x))
 {
+    const int64_t *wides = ids;
+    const int32_t *narrow = ids;
+#define ID(i) (wide ? wides[i] : narrow[i])
     int64_t same = 0;
-    for (int64_t i = 1; i < n; i++) same += ids[i] == ids[i - 1];
+    for (int64_t i = 1; i < n; i++) same += ID(i) == ID(i - 1);
     if (same < n / 8) {
         for (int64_t i = 0; i < n; i++)
-            if (ids[i] >= 0) y[ids[i]] = f(y[ids[i]], x[i]);
+            if (ID(i) >= 0) y[ID(i)] = f(y[ID(i)], x[i]);
         return;
     }
     for (int64_t i = 0; i < n;) {
-        const int64_t id = ids[i];
+        const int64_t id = ID(i);
         if (id < 0) {
             i++;
             continue;
         }
         NUMBER folded = y[id];
         do folded = f(folded, x[i]);
-        while (++i < n && ids[i] == id);
+        while (++i < n && ID(i) == id);
         y[id] = folded;
     }
+#undef ID
 }
 
 /* y[ids[i]] = f(y[ids[i]], x[i]) for n rows in their order, in columns first..last-1. */
-VECTOR_INLINE void TYPED(segment_fold)(const void *x, void *y, const int64_t *ids, int64_t n,
-                                       int64_t width, int64_t first, int64_t last,
+VECTOR_INLINE void TYPED(segment_fold)(const void *x, void *y, const void *all, bool narrow,
+                                       int64_t n, int64_t width, int64_t first, int64_t last,
                                        NUMBER (*f)(NUMBER y, NUMBER x))
 {
     const NUMBER *from = x;
     NUMBER *to = y;
     if (width == 1) {
-        TYPED(segment_fold_elements)(from, to, ids, n, f);
+        if (narrow)
+            TYPED(segment_fold_elements)(from, to, all, false, n, f);
+        else
+            TYPED(segment_fold_elements)(from, to, all, true, n, f);
         return;
     }
+    const int64_t *ids = all;
     const int64_t line = 64 / (int64_t)sizeof(NUMBER);
     for (int64_t i = 0; i < n; i++) {
         /* Rows that come soon, where no pattern tells the processor which. */
@@ -77,19 +86,19 @@ VECTOR_INLINE NUMBER TYPED(segment_smaller)(NUMBER y, NUMBER x)
 
 static void TYPED(segment_sum)(SEGMENT_ARGUMENTS)
 {
-    TYPED(segment_fold)(x, y, ids, n, width, first, last, TYPED(segment_add));
+    TYPED(segment_fold)(x, y, ids, narrow, n, width, first, last, TYPED(segment_add));
 }
 static void TYPED(segment_prod)(SEGMENT_ARGUMENTS)
 {
-    TYPED(segment_fold)(x, y, ids, n, width, first, last, TYPED(segment_mul));
+    TYPED(segment_fold)(x, y, ids, narrow, n, width, first, last, TYPED(segment_mul));
 }
 static void TYPED(segment_max)(SEGMENT_ARGUMENTS)
 {
-    TYPED(segment_fold)(x, y, ids, n, width, first, last, TYPED(segment_larger));
+    TYPED(segment_fold)(x, y, ids, narrow, n, width, first, last, TYPED(segment_larger));
 }
 static void TYPED(segment_min)(SEGMENT_ARGUMENTS)
 {
-    TYPED(segment_fold)(x, y, ids, n, width, first, last, TYPED(segment_smaller));
+    TYPED(segment_fold)(x, y, ids, narrow, n, width, first, last, TYPED(segment_smaller));
 }
 
 #undef SEGMENT_NUMBER

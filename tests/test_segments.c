@@ -57,33 +57,72 @@ static void bad_ids(void **state)
             "num_segments must be at least 0, got -2");
 }
 
-/* Sorted and not, narrow and wide: 1 and 3 threads give the same bits, those of a plain loop. */
+/* n rows of numbers whose sums need no rounding, and of others. */
+static ed_tensor *numbers(int64_t n, int64_t width, bool exact)
+{
+    ed_tensor *x = scope_give(tensor_new(ED_FLOAT32, 2, (int64_t[]){n, width}));
+    for (int64_t i = 0; i < x->size; i++)
+        ((float *)x->data)[i] = exact ? (float)(i % 509) / 512 : 1.0f / (float)(1 + i % 1013);
+    return x;
+}
+
+static void check_same(const ed_tensor *y, const float *want, int64_t width, int threads)
+{
+    for (int64_t i = 0; i < y->size; i++)
+        if (((float *)y->data)[i] != want[i])
+            fail_msg("width %lld, %d threads, element %lld", (long long)width, threads,
+                     (long long)i);
+}
+
+/* Sorted and not, narrow and wide, ids of both dtypes: the sums of a plain loop where nothing is
+ * rounded, and the same bits for any number of threads. */
 static void many_threads(void **state)
 {
     (void)state;
     static const int64_t widths[] = {1, 3, 70};
     const int threads = ed_num_threads();
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < 12; k++) {
         ED_SCOPE;
-        const int64_t w = widths[k / 2], n = 200000 / w, segments = k % 2 ? 37 : n / 5 + 1;
-        ed_tensor *x = scope_give(tensor_new(ED_FLOAT32, 2, (int64_t[]){n, w}));
+        const bool sorted = k & 1;
+        const int64_t w = widths[k / 4], n = 200000 / w, segments = sorted ? n / 5 + 1 : 37;
         ed_tensor *ids = scope_give(tensor_new(ED_INT64, 1, &n));
-        float *v = (float *)x->data, *sums = calloc((size_t)(segments * w), sizeof *sums);
         int64_t *id = (int64_t *)ids->data;
-        for (int64_t i = 0; i < x->size; i++) v[i] = 1.0f / (float)(1 + i % 1013);
-        for (int64_t i = 0; i < n; i++) id[i] = k % 2 ? i * i % 37 : i / 5;
-        for (int64_t i = 0; i < x->size; i++) sums[id[i / w] * w + i % w] += v[i];
-        for (int t = 1; t <= 3; t += 2) {
+        for (int64_t i = 0; i < n; i++) id[i] = sorted ? i / 5 : i * i % 37;
+        ed_tensor *x = numbers(n, w, true), *rounded = numbers(n, w, false);
+        float *sums = calloc((size_t)(segments * w), sizeof *sums);
+        for (int64_t i = 0; i < x->size; i++) sums[id[i / w] * w + i % w] += ((float *)x->data)[i];
+        if (k & 2) ids = ed_cast(ids, ED_INT32);
+        const ed_tensor *first = NULL;
+        for (int t = 1; t <= 3; t++) {
             ed_set_num_threads(t);
-            ed_tensor *y = ed_unsorted_segment_sum(x, ids, segments);
+            const ed_tensor *y = ed_unsorted_segment_sum(x, ids, segments);
             if (!y) fail_msg("%s", ed_error());
-            for (int64_t i = 0; i < y->size; i++)
-                if (((float *)y->data)[i] != sums[i])
-                    fail_msg("width %lld, %d threads, element %lld", (long long)w, t, (long long)i);
+            check_same(y, sums, w, t);
+            y = ed_unsorted_segment_sum(rounded, ids, segments);
+            if (!first) first = y;
+            check_same(y, (float *)first->data, w, t);
         }
         free(sums);
     }
     ed_set_num_threads(threads);
+}
+
+/* Parts of the slices with copies of the results: other folds, and slices that are left out. */
+static void folded_parts(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const int64_t n = 400000;
+    ed_tensor *x = ed_floor_mod(ed_range(0, (double)n, .dtype = ED_INT32), 1009);
+    ed_tensor *ids = ed_sub(ed_floor_mod(ed_range(0, (double)n, .dtype = ED_INT32), 3), 1);
+    HOLDS(ed_unsorted_segment_max(x, ids, 3), ED_SHAPE(3), 1008, 1008, INT32_MIN);
+    HOLDS(ed_unsorted_segment_min(ed_cast(x, ED_FLOAT32), ids, 3), ED_SHAPE(3), 0, 0,
+          (double)FLT_MAX);
+    ed_tensor *ones = ed_ones(ED_SHAPE(n));
+    HOLDS(ed_unsorted_segment_prod(ones, ids, 3), ED_SHAPE(3), 1, 1, 1);
+    HOLDS(ed_unsorted_segment_sum(ones, ids, 3), ED_SHAPE(3), 133333, 133333, 0);
+    HOLDS(ed_unsorted_segment_sum(x, ed_full(ED_SHAPE(n), -1, .dtype = ED_INT32), 0), ED_SHAPE(0),
+          0);
 }
 
 static ed_tensor *slope(ed_tensor *(*f)(ed_tensor *, ed_tensor *), ed_tensor *x, ed_tensor *ids)
@@ -157,6 +196,7 @@ int main(void)
         cmocka_unit_test_teardown(empty_segments, check_end),
         cmocka_unit_test_teardown(bad_ids, check_end),
         cmocka_unit_test_teardown(many_threads, check_end),
+        cmocka_unit_test_teardown(folded_parts, check_end),
         cmocka_unit_test_teardown(special_gradients, check_end),
         cmocka_unit_test_teardown(products_of_zeros, check_end),
         cmocka_unit_test_teardown(counts, check_end),
