@@ -502,6 +502,27 @@ static void sobol_points(void **state)
                  "dtype must be float32 or float64, got int32");
 }
 
+/* Each row is the point alone, wherever many begin and whoever computes them. */
+static void sobol_rows(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {1, 3, 64, 65, 1867};
+    const int64_t n = 70001, skip = 12345;
+    const int threads = ed_num_threads();
+    for (size_t k = 0; k < sizeof dims / sizeof *dims; k++)
+        for (int t = 1; t <= 3; t++) {
+            ED_SCOPE;
+            ed_set_num_threads(t);
+            const int64_t dim = dims[k], rows = n / dim + 2;
+            const float *all = ed_data(ed_sobol_sample(dim, rows, .skip = skip));
+            for (int64_t i = 0; i < rows; i += 1 + rows / 50) {
+                const float *one = ed_data(ed_sobol_sample(dim, 1, .skip = skip + i));
+                assert_memory_equal(all + i * dim, one, (size_t)dim * sizeof *one);
+            }
+        }
+    ed_set_num_threads(threads);
+}
+
 /* TensorFlow's numbers, from blocks of 16 to 62 bits. */
 static void shuffled_indices(void **state)
 {
@@ -789,28 +810,14 @@ static void sampled_losses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(global_seed),
-        TEST(generators),
-        TEST(dtypes),
-        TEST(refusals),
-        TEST(shuffles),
-        TEST(drops),
-        TEST(threads),
-        TEST(without_memory),
-        TEST(without_memory_no_draw),
-        TEST(stateless),
-        TEST(distributions),
-        TEST(more_distributions),
-        TEST(gamma_gradients),
-        TEST(truncated_normals),
-        TEST(sobol_points),
-        TEST(shuffled_indices),
-        TEST(drawn_distributions),
-        TEST(moments),
-        TEST(choices),
-        TEST(changed_images),
-        TEST(sampled_classes),
-        TEST(sampled_losses),
+        TEST(global_seed),     TEST(generators),        TEST(dtypes),
+        TEST(refusals),        TEST(shuffles),          TEST(drops),
+        TEST(threads),         TEST(without_memory),    TEST(without_memory_no_draw),
+        TEST(stateless),       TEST(distributions),     TEST(more_distributions),
+        TEST(gamma_gradients), TEST(truncated_normals), TEST(sobol_points),
+        TEST(sobol_rows),      TEST(shuffled_indices),  TEST(drawn_distributions),
+        TEST(moments),         TEST(choices),           TEST(changed_images),
+        TEST(sampled_classes), TEST(sampled_losses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
