@@ -51,6 +51,20 @@ conv conv_group(const conv *all, int64_t i)
     return c;
 }
 
+conv conv_turned(const conv *c)
+{
+    conv t = *c;
+    t.x = c->y, t.y = c->x;
+    t.in = c->out, t.out = c->in;
+    t.all_in = c->all_out, t.all_out = c->all_in;
+    t.in_images = c->out_images, t.out_images = c->in_images;
+    for (int d = 0; d < 2; d++) {
+        t.w.image[d] = c->w.out[d], t.w.out[d] = c->w.image[d];
+        t.w.before[d] = (c->w.extent[d] - 1) * c->w.dilation[d] - c->w.before[d];
+    }
+    return t;
+}
+
 bool conv_each_group(const conv *all, bool (*run)(conv c))
 {
     for (int64_t i = 0; i < all->groups; i++)

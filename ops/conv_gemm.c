@@ -164,6 +164,7 @@ static void run_plane(plane *p, int64_t begin, int64_t end, int64_t channels, in
 typedef struct packing {
     const conv *c;
     int64_t k, n, b_row, b_col;
+    bool turned; /* taps in reverse */
 } packing;
 
 /* Pieces are a panel's taps, one after the other. */
@@ -175,7 +176,7 @@ static void pack_range(int64_t first, int64_t last, int worker, void *user)
     (void)worker;
     for (int64_t piece = first; piece < last; piece++) {
         int64_t j = piece / taps, i = piece % taps;
-        const char *from = c->k + i * tap + j * c->tile * p->b_col;
+        const char *from = c->k + (p->turned ? taps - 1 - i : i) * tap + j * c->tile * p->b_col;
         char *to = c->packed + (j * c->depth + i * p->k) * c->panel;
         ISA_CALL(gemm_pack)
         (c->wide, p->k, conv_min(c->tile, p->n - j * c->tile), from, p->b_row, p->b_col, to,
@@ -184,7 +185,7 @@ static void pack_range(int64_t first, int64_t last, int worker, void *user)
 }
 
 /* Packs the kernel's taps, B[k, n] each, one after the other, and behind them the bias. */
-static bool pack_kernel(conv *c, int64_t k, int64_t n, int64_t b_row, int64_t b_col)
+static bool pack_kernel(conv *c, int64_t k, int64_t n, int64_t b_row, int64_t b_col, bool turned)
 {
     size_t bytes;
     int64_t taps = c->w.extent[0] * c->w.extent[1];
@@ -200,7 +201,8 @@ static bool pack_kernel(conv *c, int64_t k, int64_t n, int64_t b_row, int64_t b_
         c->bias = memcpy(bias, c->bias, (size_t)(n * c->size));
     }
     int64_t pieces = c->panels * taps;
-    threads_run(pieces, conv_grain(c, pieces), pack_range, &(packing){c, k, n, b_row, b_col});
+    threads_run(pieces, conv_grain(c, pieces), pack_range,
+                &(packing){c, k, n, b_row, b_col, turned});
     return true;
 }
 
@@ -324,7 +326,19 @@ static bool pointwise_forward(conv c)
 
 static bool pack_forward(conv *c)
 {
-    return pack_kernel(c, c->in, c->out, c->all_out * c->size, c->size);
+    return pack_kernel(c, c->in, c->out, c->all_out * c->size, c->size, false);
+}
+
+/* Runs `c` by what is a forward pass once kernels are packed, that of `at_work`. */
+static bool run_forward(conv c, const conv *at_work, bool (*pack)(conv *c))
+{
+    const int64_t all = at_work->w.out[0];
+    conv of_lines = *at_work;
+    bands p = {.rows = conv_band_rows(&c, all), .phases = 1};
+    const int64_t rows = conv_lines_begin(&of_lines, p.rows);
+    if (of_lines.lines && conv_kernel_is_finite(&c)) c.lines = of_lines.lines, p.rows = rows;
+    p.bands = conv_ceil(all, p.rows);
+    return run_bands(&p, &c, pack, forward_range);
 }
 
 bool conv_forward(const conv_call *call)
@@ -333,14 +347,7 @@ bool conv_forward(const conv_call *call)
     const window *w = &c.w;
     if (conv_is_pointwise(w) || !c.in) return conv_each_group(&c, pointwise_forward);
     if (conv_winograd_suits(&c, false)) return run_winograd(&c, false, pack_forward, forward_range);
-    bands p = {.rows = conv_band_rows(&c, w->out[0]), .phases = 1};
-    const int64_t rows = conv_lines_begin(&c, p.rows);
-    if (c.lines && !conv_kernel_is_finite(&c))
-        c.lines = 0;
-    else
-        p.rows = rows;
-    p.bands = conv_ceil(w->out[0], p.rows);
-    return run_bands(&p, &c, pack_forward, forward_range);
+    return run_forward(c, &c, pack_forward);
 }
 
 /* Positions [begin, end) of one row phase, all column phases. */
@@ -383,7 +390,21 @@ static bool pointwise_input(conv c)
 
 static bool pack_input(conv *c)
 {
-    return pack_kernel(c, c->out, c->in, c->size, c->all_out * c->size);
+    return pack_kernel(c, c->out, c->in, c->size, c->all_out * c->size, false);
+}
+
+static bool pack_turned(conv *c)
+{
+    const bool ok = pack_kernel(c, c->out, c->in, c->size, c->all_out * c->size, true);
+    *c = conv_turned(c);
+    return ok;
+}
+
+/* Without strides the gradient is a convolution, whose windows' cells come in their order. */
+static bool is_convolution(const conv *turned)
+{
+    const window *w = &turned->w;
+    return w->stride[0] == 1 && w->stride[1] == 1 && w->before[0] >= 0 && w->before[1] >= 0;
 }
 
 bool conv_gradient_input(const conv_call *call)
@@ -394,6 +415,8 @@ bool conv_gradient_input(const conv_call *call)
     if (conv_winograd_suits(&c, true)) return run_winograd(&c, true, pack_input, input_range);
     if (c.in < FEW_CHANNELS && w->extent[0] * w->extent[1] > 1)
         return conv_each_group(&c, conv_gradient_input_folded);
+    const conv turned = conv_turned(&c);
+    if (is_convolution(&turned)) return run_forward(c, &turned, pack_turned);
     bands p = {.phases = conv_min(w->stride[0], w->image[0])};
     const int64_t most = conv_ceil(w->image[0], w->stride[0]);
     p.rows = conv_band_rows(&c, most);

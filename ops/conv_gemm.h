@@ -55,6 +55,10 @@ static inline int64_t conv_floor(int64_t x, int64_t y)
 conv conv_begin(const conv_call *call);
 conv conv_group(const conv *all, int64_t i);
 
+/* The convolution from y to x that the gradient of the input is where strides are 1, with the
+ * kernel turned by 180 degrees: c's k, packed or not, is not turned here. */
+conv conv_turned(const conv *c);
+
 /* Runs each group by itself. */
 bool conv_each_group(const conv *all, bool (*run)(conv c));
 

@@ -105,15 +105,8 @@ static int64_t block_of(const winograd *p)
 /* The convolution that the results are, for copies of what it reads; and bands of its tiles. */
 static void begin_bands(winograd *p)
 {
-    conv *c = &p->source;
-    *c = *p->c;
-    if (p->back) {
-        c->x = p->from.data, c->in = p->from.channels, c->in_images = p->from.layout;
-        for (int d = 0; d < 2; d++) {
-            c->w.image[d] = p->from.cells[d], c->w.out[d] = p->to.cells[d];
-            c->w.before[d] = p->from.before[d];
-        }
-    }
+    const conv *c = &p->source;
+    p->source = p->back ? conv_turned(p->c) : *p->c;
     p->bands = winograd_bands_of(&p->all, c->w.batch, p->block);
     p->block = p->bands.images * p->bands.rows * p->all.tiles[1];
     p->lines = conv_ceil(winograd_lines_bytes(&p->bands, c), 64) * 64;
