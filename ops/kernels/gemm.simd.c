@@ -161,17 +161,16 @@ static const tile_function *tiles_of(const gemm_runs_job *job, const tile *t, in
     return ISA_NAME(gemm_tiles)[job->wide][vecs - 1][t->a_row == size_of(job->wide)];
 }
 
-/* The tiles below each other of one panel. */
-static void stripes_run(tile t, const tile_function *tiles, int64_t m)
+/* The tiles below each other of one panel; t is then what is below them. (A copy of t would be
+ * read before what was just written to it has reached the cache, and wait for that.) */
+static void stripes_run(tile *t, const tile_function *tiles, int64_t m)
 {
-    const char *a = t.a;
     int64_t stripes = (m + ROWS - 1) / ROWS;
     for (int64_t s = 0; s < stripes; s++) {
         int64_t rows = m / stripes + (s < m % stripes);
-        t.a = a;
-        tiles[rows - 1](&t);
-        a += rows * t.a_row;
-        t.c += rows * t.c_row;
+        tiles[rows - 1](t);
+        t->a += rows * t->a_row;
+        t->c += rows * t->c_row;
     }
 }
 
@@ -201,16 +200,16 @@ void ISA_NAME(gemm_runs)(const gemm_runs_job *job)
             t.lanes = (int)(width - (vecs - 1) * panel / 2);
             t.c = job->c + j * size;
             t.c_row = job->c_row;
-            stripes_run(t, tiles, job->m);
+            stripes_run(&t, tiles, job->m);
             continue;
         }
         t.lanes = panel / 2;
         t.c_row = PANEL;
-        for (int64_t i = 0; i < job->m; i += SUMS, t.a += SUMS * t.a_row) {
+        for (int64_t i = 0; i < job->m; i += SUMS) {
             int64_t rows = min(SUMS, job->m - i);
             char *c = job->c + i * job->c_row + j * job->c_col;
             t.c = sums;
-            stripes_run(t, tiles, rows);
+            stripes_run(&t, tiles, rows);
             panel_out(job, rows, width, sums, c);
         }
     }
