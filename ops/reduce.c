@@ -2,14 +2,8 @@
 #include "tensor/threads.h"
 #include <string.h>
 
-enum {
-    FAR_BYTES = HARD(0, 8 << 20), /* of x that is not in the nearer caches */
-    AHEAD_BYTES = 12 << 10,       /* by which it is prefetched then */
-};
-
 typedef struct fold {
     reduce_plan plan;
-    int64_t ahead; /* AHEAD_BYTES; 0: x is near */
     const reduce_loops *loops;
     char *y, *mean;
     char *states; /* of all items' pieces, where there are several */
@@ -97,13 +91,11 @@ static int64_t merge_pairs(const fold *f, char *states, int64_t n, int64_t width
 
 /* Blocks of one output that adjoin, as groups side by side, and their states merged as above: so
  * the calls for a block, and the wait for its state, are those for many. */
-enum { MANY = 64 };
-
 static void fold_many(const fold *f, const char *x, int64_t blocks, char *state)
 {
     const size_t element = f->plan.element;
-    char left[2 * MANY * sizeof(double)] __attribute__((aligned(64))), right[sizeof left];
-    f->loops->groups(x, REDUCE_BLOCK, blocks, REDUCE_BLOCK, f->ahead, left);
+    char left[2 * REDUCE_MANY * sizeof(double)] __attribute__((aligned(64))), right[sizeof left];
+    f->loops->groups(x, REDUCE_BLOCK, blocks, REDUCE_BLOCK, f->plan.ahead, left);
     for (int64_t each = 1; each < blocks; each *= 2) {
         const int64_t pairs = blocks / each / 2;
         for (int half = 0; half < 2; half++) {
@@ -121,7 +113,7 @@ static void fold_many(const fold *f, const char *x, int64_t blocks, char *state)
  * part of the tree; 1: that it is not for them. */
 static int64_t how_many(const reduce_plan *p, const reduce_item *it, int64_t left)
 {
-    int64_t blocks = p->adjoin && it->width == 1 ? MANY : 1;
+    int64_t blocks = p->adjoin && it->width == 1 ? REDUCE_MANY : 1;
     while (blocks > 1 && blocks * REDUCE_BLOCK > left) blocks /= 2;
     return blocks;
 }
@@ -215,7 +207,6 @@ bool reduce_run(reduce_kind kind, const ed_tensor *x, unsigned mask, void *y, vo
     }
     const bool twice = kind == REDUCE_VARIANCE || kind == REDUCE_STD || kind == REDUCE_LOGSUMEXP;
     reduce_make_plan(p, x, mask, twice);
-    f.ahead = x->size * (int64_t)p->element >= FAR_BYTES ? AHEAD_BYTES : 0;
     int64_t total = p->items * p->pieces, pieces = reduce_grain(x, total);
     int workers = pieces < total ? threads_count() : 1;
     bool ok = make_states(&f, total, workers);

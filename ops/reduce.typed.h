@@ -191,7 +191,7 @@ static int64_t TYPED(best_find)(const void *x, int64_t n, const void *value)
     const NUMBER *from = x;
     const VECTOR wanted = TYPED(vset)(*(const NUMBER *)value);
     for (int64_t i = 0; i < n; i += VECTOR_LANES) {
-        const int first = vfirst((MASK)(lanes_some(from + i, n - i, (NUMBER)NAN) == wanted));
+        const int first = vfirst_equal(lanes_some(from + i, n - i, (NUMBER)NAN), wanted);
         if (first < VECTOR_LANES) return i + first;
     }
     return -1;
@@ -199,15 +199,16 @@ static int64_t TYPED(best_find)(const void *x, int64_t n, const void *value)
 
 VECTOR_INLINE VECTOR TYPED(best_two)(VECTOR a, VECTOR b, const bool smallest)
 {
-    return vselect(BETTER(a, b), a, b);
+    return smallest ? vlesser(a, b) : vgreater(a, b);
 }
 
-VECTOR_INLINE NUMBER TYPED(best_across)(VECTOR v, const bool smallest)
+/* The best lane, in every lane. */
+VECTOR_INLINE VECTOR TYPED(best_across)(VECTOR v, const bool smallest)
 {
     if (VECTOR_LANES > 8) v = TYPED(best_two)(v, TYPED(LANES_ROTATE_8)(v), smallest);
     if (VECTOR_LANES > 4) v = TYPED(best_two)(v, TYPED(LANES_ROTATE_4)(v), smallest);
     if (VECTOR_LANES > 2) v = TYPED(best_two)(v, TYPED(LANES_ROTATE_2)(v), smallest);
-    return TYPED(best_two)(v, TYPED(LANES_ROTATE_1)(v), smallest)[0];
+    return TYPED(best_two)(v, TYPED(LANES_ROTATE_1)(v), smallest);
 }
 
 /* A NaN beats nothing and is beaten by all else. What doesn't fit a vector is in four chains. */
@@ -218,14 +219,15 @@ VECTOR_INLINE NUMBER TYPED(best_of)(const NUMBER *x, int64_t n, const bool small
     for (int k = 0; k < 4; k++) best[k] = TYPED(vset)(worst);
     if (n <= VECTOR_LANES)
         return TYPED(best_across)(TYPED(best_two)(lanes_some(x, n, worst), best[0], smallest),
-                                  smallest);
-    for (int64_t i = 0; i < n; i += 4 * VECTOR_LANES)
-        for (int k = 0; k < 4; k++) {
-            const int64_t at = i + k * VECTOR_LANES;
-            best[k] = TYPED(best_two)(lanes_some(x + at, n - at, worst), best[k], smallest);
-        }
+                                  smallest)[0];
+    int64_t i = 0;
+    for (; i + 4 * VECTOR_LANES <= n; i += 4 * VECTOR_LANES)
+        for (int k = 0; k < 4; k++)
+            best[k] = TYPED(best_two)(vload(x + i + k * VECTOR_LANES), best[k], smallest);
+    for (int k = 0; i < n; i += VECTOR_LANES, k++)
+        best[k] = TYPED(best_two)(lanes_some(x + i, n - i, worst), best[k], smallest);
     for (int k = 1; k < 4; k++) best[0] = TYPED(best_two)(best[k], best[0], smallest);
-    return TYPED(best_across)(best[0], smallest);
+    return TYPED(best_across)(best[0], smallest)[0];
 }
 
 /* The worst there is may stand for "all NaN"; behind the elements of a short row it does. */
@@ -236,8 +238,9 @@ VECTOR_INLINE void TYPED(best_row)(const NUMBER *x, int64_t n, const bool smalle
     if (n <= VECTOR_LANES) {
         const NUMBER worst = smallest ? (NUMBER)INFINITY : (NUMBER)-INFINITY;
         const VECTOR all = lanes_some(x, n, worst), least = TYPED(vset)(worst);
-        *value = TYPED(best_across)(TYPED(best_two)(all, least, smallest), smallest);
-        at = vfirst((MASK)(all == TYPED(vset)(*value)));
+        const VECTOR y = TYPED(best_across)(TYPED(best_two)(all, least, smallest), smallest);
+        *value = y[0];
+        at = vfirst_equal(all, y);
         if (at >= n) at = -1;
     } else {
         *value = TYPED(best_of)(x, n, smallest);

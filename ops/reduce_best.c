@@ -13,6 +13,16 @@ typedef struct best {
     size_t step;
 } best;
 
+/* What lies p->ahead bytes behind n adjoining elements, if x is far. Not inlined, the compiler would
+ * take it for a function that does nothing. */
+static inline __attribute__((always_inline)) void prefetch(const reduce_plan *p, const char *x,
+                                                           int64_t n)
+{
+    const int64_t bytes = n * (int64_t)p->element;
+    for (int64_t at = 0; p->ahead && p->adjoin && at < bytes; at += 64)
+        __builtin_prefetch(x + p->ahead + at);
+}
+
 /* The best of elements first..first+count-1 of one output: block by block, and then where in the
  * best block. */
 static int64_t best_of_group(const best *b, const char *x, int64_t first, int64_t count,
@@ -23,6 +33,7 @@ static int64_t best_of_group(const best *b, const char *x, int64_t first, int64_
     for (int64_t done = 0; done < count; done += REDUCE_BLOCK) {
         int64_t n = count - done < REDUCE_BLOCK ? count - done : REDUCE_BLOCK;
         double one; /* room for an element of any dtype */
+        prefetch(&b->plan, x + (first + done) * (int64_t)b->plan.element, n);
         b->loops->value(reduce_fetch(&b->plan, x, first + done, n, buffer), n, b->smallest, &one);
         if (done && !b->loops->beats(&one, value, b->smallest)) continue;
         memcpy(value, &one, b->plan.element);

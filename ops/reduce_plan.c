@@ -3,12 +3,17 @@
 
 /* A piece is a power of 2 of blocks: its tree is part of the whole's, so the way it is cut changes
  * no bit. */
-enum { GROUP_PIECE = 64 * REDUCE_BLOCK, ROW_PIECE = 4 * REDUCE_BLOCK };
+enum { GROUP_PIECE = REDUCE_MANY * REDUCE_BLOCK, ROW_PIECE = 4 * REDUCE_BLOCK };
 
 /* Of a row that is read once much is read at a time, for memory's sake, if so many items are left
  * to share out; if a block is read twice, little, so that it stays in the cache. Each column is
  * folded for itself, so that this changes no bit either. */
 enum { NARROW_BYTES = REDUCE_WIDTH_BYTES / 4, WIDE_ITEMS = 8 };
+
+enum {
+    FAR_BYTES = HARD(0, 8 << 20), /* of x that is not in the nearer caches */
+    AHEAD_BYTES = 12 << 10,       /* by which it is prefetched then */
+};
 
 /* ---- Layout ---------------------------------------------------------------------------------- */
 
@@ -58,6 +63,7 @@ void reduce_make_plan(reduce_plan *p, const ed_tensor *x, unsigned mask, bool tw
     reduce_make_layout(l, x, mask);
     p->x = x->data;
     p->element = dtype_size(x->dtype);
+    p->ahead = x->size * (int64_t)p->element >= FAR_BYTES ? AHEAD_BYTES : 0;
     p->adjoin = !l->n_gone || (l->n_gone == 1 && l->gone_strides[0] == 1);
     p->line = l->n_kept - 1;
     p->by_rows = false;

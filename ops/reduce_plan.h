@@ -17,6 +17,8 @@
 
 #include "ops/reduce.h"
 
+enum { REDUCE_MANY = 64 }; /* blocks of a piece, by groups */
+
 /*
  * A tensor as a reduction sees it: the dimensions that stay and those that go, each list in logical
  * order, neighbours that memory joins merged, sizes of 1 dropped.
@@ -32,6 +34,7 @@ typedef struct reduce_plan {
     reduce_layout layout;
     const char *x;
     size_t element;
+    int64_t ahead;        /* bytes by which adjoining elements are prefetched; 0: x is near */
     bool by_rows, adjoin; /* adjoin: by groups, and no gathering */
     int line; /* the kept dimension along which an item's outputs lie; -1: there is one output */
     int64_t line_extent, line_stride, line_apart; /* apart: of its outputs */

@@ -331,6 +331,28 @@ VECTOR_INLINE int vfirst_i64(vi64 mask)
 }
 #define vfirst(mask) _Generic((mask), vi32 : vfirst_i32, vi64 : vfirst_i64)(mask)
 
+/* The first lane in which a and b are equal, the number of lanes if there is none: without a mask in
+ * between, where the set compares to bits. */
+VECTOR_INLINE int vfirst_equal_f32(vf32 a, vf32 b)
+{
+#if defined(VECTOR_AVX512)
+    const unsigned bits = _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ);
+    return __builtin_ctz(bits | 1u << VECTOR_F32);
+#else
+    return vfirst_i32((vi32)(a == b));
+#endif
+}
+VECTOR_INLINE int vfirst_equal_f64(vf64 a, vf64 b)
+{
+#if defined(VECTOR_AVX512)
+    const unsigned bits = _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_EQ_OQ);
+    return __builtin_ctz(bits | 1u << VECTOR_F64);
+#else
+    return vfirst_i64((vi64)(a == b));
+#endif
+}
+#define vfirst_equal(a, b) VECTOR_CHOOSE(vfirst_equal, a)(a, b)
+
 /* The lanes of a table of VECTOR_TABLE floats at an index, of which the lowest bits count; only
  * sets whose registers hold such a table have it. */
 #if defined(VECTOR_AVX512)
@@ -412,6 +434,8 @@ VECTOR_INLINE vf64 vlesser_f64(vf64 a, vf64 b)
     return vselect_f64(a < b, a, b);
 }
 #endif
+#define vgreater(a, b) VECTOR_CHOOSE(vgreater, a)(a, b)
+#define vlesser(a, b)  VECTOR_CHOOSE(vlesser, a)(a, b)
 
 /*
  * The larger and the smaller, NaN where either is NaN (so vmax(x, 0) is relu with relu(NaN) = NaN).
