@@ -13,8 +13,8 @@ typedef struct best {
     size_t step;
 } best;
 
-/* What lies p->ahead bytes behind n adjoining elements, if x is far. Not inlined, the compiler would
- * take it for a function that does nothing. */
+/* What lies p->ahead bytes behind n adjoining elements, if x is far. Not inlined, the compiler
+ * would take it for a function that does nothing. */
 static inline __attribute__((always_inline)) void prefetch(const reduce_plan *p, const char *x,
                                                            int64_t n)
 {

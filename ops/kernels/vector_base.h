@@ -331,8 +331,8 @@ VECTOR_INLINE int vfirst_i64(vi64 mask)
 }
 #define vfirst(mask) _Generic((mask), vi32 : vfirst_i32, vi64 : vfirst_i64)(mask)
 
-/* The first lane in which a and b are equal, the number of lanes if there is none: without a mask in
- * between, where the set compares to bits. */
+/* The first lane in which a and b are equal, the number of lanes if there is none; without a mask
+ * in between, where the set compares to bits. */
 VECTOR_INLINE int vfirst_equal_f32(vf32 a, vf32 b)
 {
 #if defined(VECTOR_AVX512)
