@@ -2,6 +2,7 @@
  * loops take, batches that fill vectors and that do not, matrices that are left to others. */
 #include "ops/ops.h"
 #include "tests/asserts.h"
+#include <math.h>
 
 static const int64_t sides[] = {1, 2, 7, 8, 9, 16, 17, 30, 32, 33}, counts[] = {1, 7, 8, 21};
 enum { SIDES = sizeof sides / sizeof *sides, COUNTS = sizeof counts / sizeof *counts };
@@ -136,12 +137,39 @@ static void test_threads(void **state)
     assert_fine();
 }
 
+/* Matrices so wide that columns are copied to be factored: every row is exchanged, and infinities
+ * and NaN are found wherever they are. */
+static void test_wide(void **state)
+{
+    (void)state;
+    static const int64_t wide[] = {128, 129, 131, 200, 256};
+    for (int i = 0; i < 10; i++) {
+        ED_SCOPE;
+        const int64_t n = wide[i / 2];
+        const ed_dtype dtype = i % 2 ? ED_FLOAT64 : ED_FLOAT32;
+        ed_tensor *x = ed_mul(numbers(dtype, 1, n, n), 0.01), *p;
+        ed_tensor *a = ed_reverse(ed_add(x, ed_eye(n, .dtype = dtype)), ED_AXES(1));
+        ed_tensor *lu = ed_lu(a, &p);
+        assert_near(ed_lu_reconstruct(lu, p), a, dtype);
+        assert_fine();
+        for (int64_t k = 0; k < n; k++)
+            assert_int_equal(((const int32_t *)ed_data(p))[k], n - 1 - k);
+        check_solve(dtype, 1, n, 3);
+        ed_tensor *one =
+            ed_reshape(ed_one_hot(ed_constant_of(ED_INT64, &(int64_t){n * n - 1 - i}, ED_SHAPE(1)),
+                                  n * n, .dtype = dtype),
+                       ED_SHAPE(n, n));
+        const double wrong = i % 3 ? (double)NAN : (double)INFINITY;
+        ed_tensor *spoiled = ed_where(ed_cast(one, ED_BOOL), wrong, x);
+        assert_fails(ed_inv(spoiled), ED_INVALID_ARGUMENT, "inv: a[0] has a NaN or an infinity");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_left),
-        cmocka_unit_test(test_extreme_qr),
+        cmocka_unit_test(test_sizes),   cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_left),    cmocka_unit_test(test_extreme_qr),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,10 +204,24 @@ static int64_t TYPED(lu_few)(int64_t m, int64_t n, NUMBER *a, int64_t lda, int64
     return bad;
 }
 
+/* Narrow columns of a wide matrix are copied to lie together: the rows of a power of two of columns
+ * all fall into the same few lines of the cache. */
+static int64_t TYPED(lu_narrow)(int64_t m, int64_t n, NUMBER *a, int64_t lda, int64_t *swaps)
+{
+    NUMBER *room = memory_alloc((size_t)(m * n) * sizeof *room);
+    if (!room) return FACTOR_NO_MEMORY;
+    for (int64_t i = 0; i < m; i++) memcpy(room + i * n, a + i * lda, (size_t)n * sizeof *a);
+    const int64_t bad = TYPED(factor_lu)(m, n, room, n, swaps);
+    for (int64_t i = 0; i < m; i++) memcpy(a + i * lda, room + i * n, (size_t)n * sizeof *a);
+    memory_free(room);
+    return bad;
+}
+
 int64_t TYPED(factor_lu)(int64_t m, int64_t n, NUMBER *a, int64_t lda, int64_t *swaps)
 {
     const int64_t k = least(m, n), n1 = k / 2, n2 = n - n1;
     if (k <= FEW / 2) return TYPED(lu_few)(m, n, a, lda, swaps);
+    if (n <= NARROW && lda > WIDE) return TYPED(lu_narrow)(m, n, a, lda, swaps);
     NUMBER *right = a + n1, *below = a + n1 * lda;
     const int64_t bad = TYPED(factor_lu)(m, n1, a, lda, swaps);
     if (bad == FACTOR_NO_MEMORY) return bad;
