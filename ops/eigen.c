@@ -3,6 +3,7 @@
 #include "ops/kernels/lapack.h"
 #include "ops/matrices.h"
 #include "ops/ops.h"
+#include "tensor/copy.h"
 #include <math.h>
 #include <string.h>
 
@@ -10,12 +11,8 @@
 static void transpose_into(ed_dtype dtype, int64_t rows, int64_t columns, const void *from,
                            void *to)
 {
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            if (dtype == ED_FLOAT32)
-                ((float *)to)[j * rows + i] = ((const float *)from)[i * columns + j];
-            else
-                ((double *)to)[j * rows + i] = ((const double *)from)[i * columns + j];
+    copy_box(dtype_size(dtype), 2, (int64_t[]){columns, rows}, from, (int64_t[]){1, columns}, to,
+             (int64_t[]){rows, 1});
 }
 
 /* 1 / x, and 0 for 0. */
