@@ -64,7 +64,7 @@ static int64_t places_of(cutting *c, int64_t part)
     return place;
 }
 
-static bool cut(ed_call *call, const ed_tensor *partitions, int64_t parts)
+static bool cut_pieces(ed_call *call, const ed_tensor *partitions, int64_t parts)
 {
     const int64_t n = partitions->size, each = parts > PIECE ? parts : PIECE;
     const int64_t pieces = (n + each - 1) / each;
@@ -95,7 +95,7 @@ static bool partition_infer(ed_call *call)
                             "partitions is %s; it must have the leading axes of %s",
                             text_of_tensor(partitions).s, text_of_tensor(x).s);
     ed_tensor *packed = tensor_contiguous(partitions);
-    bool ok = packed && ed_call_outputs(call, parts) && cut(call, packed, parts);
+    bool ok = packed && ed_call_outputs(call, parts) && cut_pieces(call, packed, parts);
     ed_release(packed);
     memcpy(shape + 1, x->shape + leading, (size_t)(x->rank - leading) * sizeof *shape);
     for (int part = 0; ok && part < parts; part++) {

@@ -60,9 +60,9 @@ static bool TYPED(subtract)(int64_t m, int64_t n, int64_t k, TYPED(part) a, TYPE
 
 /* ---- Triangular systems ---------------------------------------------------------------------- */
 
-/* By substitution: rows of B that lie together ... */
-static void TYPED(substitute_rows)(factor_triangle t, const NUMBER *a, int64_t columns, NUMBER *b,
-                                   int64_t b_row)
+/* By substitution: rows of B that lie together, a strip of them after the other ... */
+static void TYPED(substitute_strip)(factor_triangle t, const NUMBER *a, int64_t columns, NUMBER *b,
+                                    int64_t b_row)
 {
     for (int64_t s = 0; s < t.n; s++) {
         const int64_t i = t.lower ? s : t.n - 1 - s;
@@ -77,6 +77,13 @@ static void TYPED(substitute_rows)(factor_triangle t, const NUMBER *a, int64_t c
         const NUMBER pivot = a[i * (t.row + t.column)];
         for (int64_t j = 0; j < columns; j++) to[j] /= pivot;
     }
+}
+
+static void TYPED(substitute_rows)(factor_triangle t, const NUMBER *a, int64_t columns, NUMBER *b,
+                                   int64_t b_row)
+{
+    for (int64_t j = 0; j < columns; j += STRIP)
+        TYPED(substitute_strip)(t, a, least(STRIP, columns - j), b + j, b_row);
 }
 
 /* ... and columns that do. */
