@@ -262,6 +262,48 @@ static void bias_of_nothing(void **state)
     assert_same_tensor(to_last(first), expected);
 }
 
+/* ---- Groups and padding ---------------------------------------------------------------------- */
+
+static const ed_ints wide_pads = {(int64_t[]){1, 7, 9, 2}, 4};
+
+static ed_tensor *padded_groups(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    return ed_conv2d(x, kernel, .groups = 2, .dilations = ED_INTS(2, 1), .padding = "EXPLICIT",
+                     .explicit_paddings = wide_pads, .data_format = format);
+}
+
+/* The same of each group by itself, of images with zeros around them. */
+static ed_tensor *halves(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    const int64_t *p = wide_pads.values;
+    x = ed_pad(x, .before = ED_INTS(0, p[0], p[2], 0), .after = ED_INTS(0, p[1], p[3], 0));
+    ed_list *images = ed_split(x, 2, .axis = 3), *kernels = ed_split(kernel, 2, .axis = 3);
+    ed_tensor *y[2];
+    for (int i = 0; i < 2; i++)
+        y[i] = ed_conv2d(ed_list_get(images, i), ed_list_get(kernels, i), .data_format = format,
+                         .dilations = ED_INTS(2, 1));
+    return ed_concat(ed_list_of(y[0], y[1]), .axis = 3);
+}
+
+static void groups_are_convolutions(void **state)
+{
+    (void)state;
+    static const int64_t channels[][2] = {{20, 17}, {16, 33}, {7, 5}, {40, 36}};
+    for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
+        for (int64_t columns = 5; columns <= 12; columns += 7) {
+            ED_SCOPE;
+            const int64_t in = channels[i][0], out = channels[i][1];
+            ed_generator *g = ed_generator_from_seed(5);
+            ed_tensor *x = ed_random_normal(ED_SHAPE(3, 9, 17, 2 * in), .generator = g);
+            ed_tensor *kernel = ed_random_normal(ED_SHAPE(3, columns, in, 2 * out), .generator = g);
+            const outcome expected = run(&(image_op){"halves", halves, {0}}, x, kernel, "NHWC");
+            const outcome got = run(&(image_op){"groups", padded_groups, {0}}, x, kernel, "NHWC");
+            assert_close("groups", expected.y, got.y);
+            assert_close("groups", expected.dx, got.dx);
+            assert_close("groups", expected.dkernel, got.dkernel);
+        }
+}
+
 /* ---- Each channel by itself ------------------------------------------------------------------ */
 
 typedef struct depthwise_case {
@@ -476,6 +518,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(channels_first_is_channels_last, check_end),
         cmocka_unit_test_teardown(bias_of_nothing, check_end),
+        cmocka_unit_test_teardown(groups_are_convolutions, check_end),
         cmocka_unit_test_teardown(depthwise_is_a_group_each, check_end),
         cmocka_unit_test_teardown(what_is_outside_is_left_out, check_end),
         cmocka_unit_test_teardown(views_are_copied, check_end),
