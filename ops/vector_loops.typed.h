@@ -24,7 +24,8 @@ VECTOR_INLINE void TYPED(vector_loop1)(int64_t n, const NUMBER *from, NUMBER *to
     int64_t i = 0;
     for (; i + TURN <= n; i += TURN) {
         VECTOR y[VECTOR_TOGETHER];
-        for (int k = 0; k < VECTOR_TOGETHER; k++) y[k] = f(vload(from + i + k * VECTOR_LANES), c);
+        UNROLL for (int k = 0; k < VECTOR_TOGETHER; k++) y[k] =
+            f(vload(from + i + k * VECTOR_LANES), c);
         if (stream) {
             TYPED(vector_prefetch)(from + i);
             for (int k = 0; k < VECTOR_TOGETHER; k++) vstream(to + i + k * VECTOR_LANES, y[k]);
@@ -55,8 +56,8 @@ VECTOR_INLINE void TYPED(vector_loop2)(int64_t n, const void *const *in, const i
     int64_t left = n;
     for (; left >= VECTOR_TOGETHER * VECTOR_LANES; left -= VECTOR_TOGETHER * VECTOR_LANES) {
         VECTOR y[VECTOR_TOGETHER];
-        for (int k = 0; k < VECTOR_TOGETHER; k++)
-            y[k] = f(vload(from_a + k * step_a), vload(from_b + k * step_b), c);
+        UNROLL for (int k = 0; k < VECTOR_TOGETHER; k++) y[k] =
+            f(vload(from_a + k * step_a), vload(from_b + k * step_b), c);
         if (stream) {
             if (step_a) TYPED(vector_prefetch)(from_a);
             if (step_b) TYPED(vector_prefetch)(from_b);
