@@ -231,6 +231,7 @@ PLAIN(silu, x[0] < 0 ? x[0] * exp(x[0]) / (1 + exp(x[0])) : x[0] / (1 + exp(-x[0
 #ifndef ISA
 static double plain_silu_slope(double x)
 {
+    if (fabs(x) > 800) return x > 0;
     const double s = x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
     return s * (1 + x * (1 - s));
 }

@@ -257,12 +257,15 @@ ACCURACY_TRUE(gelu_tanh_gradient, x *gelu_tanh_slope(y));
 /* A product whose first factors may over- or underflow is measured where they don't. */
 #define FACTORS .within = true, .remark = "in the range, where no factor over- or underflows"
 
+/* Measured: putting back what roundings lose, or rounding less often. */
+#define TAKES_TIME "; 2 would take 30 % more time"
+
 /* Operands dy = 1 and x. */
-#define SLOPE(op, low, high, bound)                                                                \
+#define SLOPE(op, low, high, bound, why, ...)                                                      \
     {                                                                                              \
         .name = #op, .range = {{1, 1}, {low, high}}, .bound32 = bound, .bound64 = bound,           \
         .truth64 = op##_true64, .within = true,                                                    \
-        .remark = "for dy = 1, below the zero of the slope"                                        \
+        .remark = "for dy = 1, below the zero of the slope" why, ##__VA_ARGS__                     \
     }
 
 const accuracy_rule accuracy_rules[] = {
@@ -395,16 +398,16 @@ const accuracy_rule accuracy_rules[] = {
     RULE(elu_gradient, -1, 1, 2, 2),
     RULE(sigmoid_gradient, 0, 1, 2, 2, FACTORS),
     RULE(softplus_gradient, -4, 4, 2, 2, FACTORS),
-    SLOPE(silu_gradient, -80, -2, 3),
+    SLOPE(silu_gradient, -80, -2, 2, "", .unfused = 2.3),
 
     /* The second range is where only float64 is not 0. */
     TWICE(gelu, -15, 8, 2, 2, .unfused = 2.3),
     TWICE(gelu, -39, -13, 2, 2, .unfused = 2.3),
     TWICE(gelu_tanh, -11, 8, 2, 2, .unfused = 2.4),
     TWICE(gelu_tanh, -22, -9, 2, 2, .unfused = 2.4),
-    SLOPE(gelu_gradient, -14, -2, 4.5),
-    SLOPE(gelu_gradient, -39, -13, 4.5),
-    SLOPE(gelu_tanh_gradient, -10, -2, 7),
-    SLOPE(gelu_tanh_gradient, -22, -9, 7),
+    SLOPE(gelu_gradient, -14, -2, 4.5, ""),
+    SLOPE(gelu_gradient, -39, -13, 4.5, ""),
+    SLOPE(gelu_tanh_gradient, -10, -2, 3.2, TAKES_TIME, .unfused = 3.7),
+    SLOPE(gelu_tanh_gradient, -22, -9, 3.2, TAKES_TIME, .unfused = 3.7),
     {.name = NULL},
 };

@@ -240,6 +240,24 @@ static double cast_one(ed_dtype from, double x, ed_dtype to)
     return ed_item(ed_cast(t, to));
 }
 
+/* The slopes of silu and the gelus are 0 and 1 where their functions end, also where a factor is
+ * infinite and the other 0. */
+static void slopes_end(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"silu_gradient", "gelu_gradient", "gelu_tanh_gradient"};
+    for (int k = 0; k < 6; k++) {
+        ED_SCOPE;
+        const ed_dtype dtype = k < 3 ? ED_FLOAT32 : ED_FLOAT64;
+        const double ends[] = {-INFINITY, -1e30, 1e30, INFINITY, NAN};
+        ed_tensor *x = ed_cast(ed_constant(ends, ED_SHAPE(5)), dtype), *dy = ed_ones_like(x);
+        ed_tensor *dx = ed_call_op(ed_op_find(names[k % 3]), (ed_tensor *[]){dy, x}, 2, NULL);
+        for (int i = 0; i < 4; i++)
+            assert_true(ed_dtype_load(dtype, ed_data(dx), i) == (i < 2 ? 0 : 1));
+        assert_true(isnan(ed_dtype_load(dtype, ed_data(dx), 4)));
+    }
+}
+
 static void casts_stay_within_the_type(void **state)
 {
     (void)state;
@@ -362,6 +380,7 @@ int main(void)
         cmocka_unit_test(whole_division_rounds_down),
         cmocka_unit_test(clips),
         cmocka_unit_test(nan_passes),
+        cmocka_unit_test(slopes_end),
         cmocka_unit_test(casts_stay_within_the_type),
         cmocka_unit_test(casts_round_once),
         cmocka_unit_test(halves_survive),

@@ -74,8 +74,8 @@ def fit(x, y, weight):
     return coefficients, np.max(np.abs(y * weight))
 
 
-def table(name, f, end, odd=False, least=0):
-    """odd: f is a itself near 0. least: smaller values than that have an absolute error."""
+def table(name, f, end, odd=False, least=lambda a: 0):
+    """odd: f is a itself near 0. Values smaller than least(a) have an absolute error."""
     width = end / (PIECES - 0.5)
     columns, worst, rounded = [], 0, 0
     for p in range(PIECES):
@@ -86,7 +86,7 @@ def table(name, f, end, odd=False, least=0):
         x = (low + high) / 2 + (high - low) / 2 * np.cos(np.pi * (np.arange(160) + 0.5) / 160)
         exact = [f(mp.mpf(float(v))) for v in x]
         rest = [float(y - mp.mpf(float(v) if itself else constant)) for v, y in zip(x, exact)]
-        weight = 1 / np.array([max(abs(float(y)), least) for y in exact])
+        weight = 1 / np.array([max(abs(float(y)), least(v)) for v, y in zip(x, exact)])
         c, error = fit(x - at, np.array(rest), weight)
         columns.append([at, constant] + c)
         worst, rounded = max(worst, error), max(rounded, loss)
@@ -122,6 +122,11 @@ def gelu_slope(a):
     return gelu(a) - a * mp.exp(-a * a / 2) / mp.sqrt(2 * mp.pi)
 
 
+def silu_slope(a):
+    e = mp.exp(-a)
+    return e * (1 + e - a) / (1 + e) ** 2
+
+
 if __name__ == "__main__":
     print(HEAD, end="")
     table("tanh_pieces", mp.tanh, 9.2, odd=True)
@@ -131,5 +136,7 @@ if __name__ == "__main__":
     table("softplus_pieces", softplus, 20)
     print("\n/* Q(a) = erfc(a / sqrt 2) / 2 and gelu's slope, Q(a) - a e^(-a^2/2) / sqrt(2 pi) */", end="")
     table("gelu_pieces", gelu, 5.41)
-    table("gelu_slope_pieces", gelu_slope, 5.41, least=0.01)
+    table("gelu_slope_pieces", gelu_slope, 5.41, least=lambda a: 0.01)
+    print("\n/* silu's slope at -a, e (1 + e - a) / (1 + e)^2 for e = e^-a */", end="")
+    table("silu_slope_pieces", silu_slope, 20, least=lambda a: 0.01 if a < 2 else 0)
     print("\n#endif")

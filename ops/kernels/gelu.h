@@ -97,8 +97,9 @@ VECTOR_INLINE vf64 gelu_polynomial_f64(vf64 t)
 #include "ops/kernels/gelu.typed.h"
 
 /*
- * With tables in registers, float32 takes Q and Q - a p of gelu from pieces. Only a vector with a
- * lane below their end, where gelu is less than 1e-6 off 0, computes the powers of e, too.
+ * With tables in registers, float32 takes Q and Q - a p of gelu, and silu's slope, from pieces. Only
+ * a vector with a lane below their end, where these are less than 1e-6 off 0, computes the powers of
+ * e, too.
  */
 #if defined(VECTOR_TABLE)
 static __attribute__((noinline)) vf32 gelu_far(vf32 x)
@@ -129,12 +130,32 @@ VECTOR_INLINE vf32 vgelu_slope_f32(vf32 x)
     if (__builtin_expect(vall_i32(near), 1)) return y;
     return vselect_f32(near, y, gelu_slope_far(x));
 }
+
+/* There 1 + e^x is 1. */
+static __attribute__((noinline)) vf32 silu_slope_far(vf32 x)
+{
+    const vf32 a = gelu_size_f32(x, silu_end_f32);
+    vf32 n, m = vexp_parts_f32(-a, vset_f32(0), &n);
+    return gelu_scale_f32(1 - a, m, n);
+}
+
+VECTOR_INLINE vf32 vsilu_slope_f32(vf32 x)
+{
+    const vf32 a = gelu_size_f32(x, SILU_SLOPE_PIECES_END);
+    const vf32 low = vpiece(silu_slope_pieces, SILU_SLOPE_PIECES_IN_1, a);
+    const vf32 y = vselect_f32(x < 0, low, 1 - low);
+    const vi32 near = ~(x < -SILU_SLOPE_PIECES_END);
+    if (__builtin_expect(vall_i32(near), 1)) return y;
+    return vselect_f32(near, y, silu_slope_far(x));
+}
 #else
 #define vgelu_f32       gelu_by_power_f32
 #define vgelu_slope_f32 gelu_slope_by_power_f32
+#define vsilu_slope_f32 silu_slope_by_power_f32
 #endif
 #define vgelu_f64       gelu_by_power_f64
 #define vgelu_slope_f64 gelu_slope_by_power_f64
+#define vsilu_slope_f64 silu_slope_by_power_f64
 
 #define vsilu(x)            VECTOR_CHOOSE(vsilu, x)(x)
 #define vsilu_slope(x)      VECTOR_CHOOSE(vsilu_slope, x)(x)

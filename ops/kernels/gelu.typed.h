@@ -81,18 +81,17 @@ VECTOR_INLINE VECTOR TYPED(gelu_slope_by_power)(VECTOR x)
 }
 
 /*
- * e^-u = (1 + m) 2^n for u = a v, v = c + c d a^2; returns m. Each factor is a head of half a
- * mantissa, so that products of heads are exact, and a rest.
+ * e^(b (v + low)) = (1 + m) 2^n for b = -a, v + low = c + c d a^2; returns m. Each factor is a head
+ * of half a mantissa, so that products of heads are exact, and a rest.
  */
-VECTOR_INLINE VECTOR TYPED(gelu_tanh_parts)(VECTOR a, VECTOR *n)
+VECTOR_INLINE VECTOR TYPED(gelu_tanh_parts)(VECTOR b, VECTOR *n, VECTOR *v, VECTOR *low)
 {
-    const VECTOR head = vhead(a), square = vhead(a * a), rest = vrest(a, a, square);
+    const VECTOR head = vhead(b), square = vhead(b * b), rest = vrest(b, b, square);
     const VECTOR c = TYPED(vset)(TANH_C), c_low = TYPED(vset)(TANH_C_LOW);
     const VECTOR cd = TYPED(vset)(TANH_CD), cd_low = TYPED(vset)(TANH_CD_LOW);
-    const VECTOR v = vhead(vfma(cd, square, c));
-    VECTOR low = vfma(cd + cd_low, rest, vfma(cd_low, square, c_low));
-    low += vfma(cd, square, c - v);
-    return vexp_parts(-head * v, -vfma(a, low, (a - head) * v), n);
+    *v = vhead(vfma(cd, square, c));
+    *low = vfma(cd + cd_low, rest, vfma(cd_low, square, c_low)) + vfma(cd, square, c - *v);
+    return vexp_parts(head * *v, vfma(b, *low, (b - head) * *v), n);
 }
 
 /*
@@ -109,9 +108,10 @@ VECTOR_INLINE VECTOR TYPED(gelu_share)(VECTOR x, VECTOR *m, VECTOR n)
 
 VECTOR_INLINE VECTOR TYPED(vgelu_tanh)(VECTOR x)
 {
-    const VECTOR a = TYPED(gelu_size)(x, GELU_TANH_END);
-    VECTOR n, m = TYPED(gelu_tanh_parts)(a, &n), share = TYPED(gelu_share)(a, &m, n);
-    return TYPED(gelu_less)(x, TYPED(gelu_scale)(share, m, n));
+    const VECTOR b = -TYPED(gelu_size)(x, GELU_TANH_END);
+    VECTOR n, v, low, m = TYPED(gelu_tanh_parts)(b, &n, &v, &low);
+    const VECTOR share = TYPED(gelu_share)(b, &m, n);
+    return TYPED(gelu_less)(x, -TYPED(gelu_scale)(share, m, n));
 }
 
 /* With e = e^-|x|, x / (1 + e), times e for x < 0. 0 x is NaN where x is infinite. */
@@ -123,22 +123,33 @@ VECTOR_INLINE VECTOR TYPED(vsilu)(VECTOR x)
     return vselect(x < 0, vfma(zero, x, TYPED(gelu_scale)(share, m, n)), share);
 }
 
-/* s (1 + x (1 - s)), s = sigmoid(x). */
-VECTOR_INLINE VECTOR TYPED(vsilu_slope)(VECTOR x)
+/*
+ * With a = |x| and e = e^-a = (1 + m) 2^n, (1 - a + e) e / (1 + e)^2 for x < 0, else 1 less that.
+ * Where e is small, (1 + m) / (1 + e)^2 is 1 and a rest, whose rounding costs little.
+ */
+VECTOR_INLINE VECTOR TYPED(silu_slope_by_power)(VECTOR x)
 {
-    const VECTOR s = vsigmoid(x);
-    return s * (x * (1 - s) + 1);
+    const VECTOR a = TYPED(gelu_size)(x, SILU_END);
+    VECTOR n, m = vexp_parts(-a, TYPED(vset)(0), &n), power = 1 + m, e = vscale_down(power, n);
+    const VECTOR more = e * (2 + e), inverse = 1 / (1 + more), part = (1 - a) + e;
+    const VECTOR rest = vfma(-more * inverse, power, m);
+    const VECTOR y =
+        vselect(more < (NUMBER)0.375, vfma(part, rest, part), part * (inverse * power));
+    const VECTOR low = vscale_down(y, n);
+    return vselect(x < 0, low, 1 - low);
 }
 
-/* With d = 1 + e^-u, Q(a) = e^-u / d and p(a) = e^-u u'(a) / d^2. */
+/* With e = e^-u, (1 - a u'(a) + e) e / (1 + e)^2 for x < 0, else 1 less that; a = -b and u'(a) is
+ * 3 (v + low) - 2 c, of which 3 v - 2 c is exact. */
 VECTOR_INLINE VECTOR TYPED(vgelu_tanh_slope)(VECTOR x)
 {
-    const VECTOR a = TYPED(gelu_size)(x, GELU_TANH_END);
-    VECTOR n, m = TYPED(gelu_tanh_parts)(a, &n);
-    const VECTOR d = 1 + vscale_down(1 + m, n), c = TYPED(vset)((NUMBER)ROOT_8_BY_PI);
-    const VECTOR inner = vfma((NUMBER)(3 * ROOT_8_BY_PI * CUBIC) * a, a, c);
-    const VECTOR low = TYPED(gelu_scale)(vfma(-a, inner, d) / (d * d), m, n);
-    return vselect(x < 0, low, 1 - low);
+    const VECTOR b = -TYPED(gelu_size)(x, GELU_TANH_END), three = TYPED(vset)(3);
+    VECTOR n, v, low, m = TYPED(gelu_tanh_parts)(b, &n, &v, &low), e = vscale_down(1 + m, n);
+    const VECTOR most = vfma(three, v, TYPED(vset)(-2 * TANH_C));
+    const VECTOR less = vfma(three, low, TYPED(vset)(-2 * TANH_C_LOW));
+    const VECTOR part = vfma(b, most, vfma(b, less, 1 + e));
+    const VECTOR below = TYPED(gelu_scale)(part / vfma(e, 2 + e, TYPED(vset)(1)), m, n);
+    return vselect(x < 0, below, 1 - below);
 }
 
 #undef TYPE
