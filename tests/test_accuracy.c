@@ -376,17 +376,20 @@ static void begin_page(void)
             "instruction set: ");
     for (int isa = 0; isa <= isa_best(); isa++)
         fprintf(page, "%s%s", isa ? ", " : "", isa_name(isa));
-    fprintf(page, ".\n"
-                  "- The true value is computed in double for float32 and in long double for "
-                  "float64, by other means than the function: the C library, series, continued "
-                  "fractions. Over all 2^32 numbers it is the function's float64 loop, where that "
-                  "agrees with every 16th true value.\n"
-                  "- The points: special values (zeros, infinities, NaN, denormals, limits of "
-                  "overflow), numbers of random bits, so that all magnitudes are alike, and as "
-                  "many from the range. \"2^32\" is every float32.\n"
-                  "- Options have their defaults.\n\n"
-                  "| op | range | float32 | float64 | float32 points | remark |\n"
-                  "|---|---|---|---|---|---|\n");
+    fprintf(page,
+            ".\n"
+            "- The true value is computed in double for float32 and in long double for "
+            "float64, by other means than the function: the C library, series, continued "
+            "fractions. Over all 2^32 numbers it is the function's float64 loop, where that "
+            "agrees with every 16th true value.\n"
+            "- The points: special values (zeros, infinities, NaN, denormals, limits of "
+            "overflow), numbers of random bits, so that all magnitudes are alike, and as "
+            "many from the range. \"2^32\" is every float32.\n"
+            "- Without fused multiply-add, as on the baseline, what a product loses takes ten "
+            "operations to compute; some functions leave it there, and have a larger bound.\n"
+            "- Options have their defaults.\n\n"
+            "| op | range | float32 | float64 | float32 points | remark |\n"
+            "|---|---|---|---|---|---|\n");
 }
 
 static void print_column(double bound, const worst *w)
