@@ -97,9 +97,9 @@ VECTOR_INLINE vf64 gelu_polynomial_f64(vf64 t)
 #include "ops/kernels/gelu.typed.h"
 
 /*
- * With tables in registers, float32 takes Q and Q - a p of gelu, and silu's slope, from pieces. Only
- * a vector with a lane below their end, where these are less than 1e-6 off 0, computes the powers of
- * e, too.
+ * With tables in registers, float32 takes Q and Q - a p of gelu, and silu's slope, from pieces.
+ * Only a vector with a lane below their end, where these are less than 1e-6 off 0, computes the
+ * powers of e, too.
  */
 #if defined(VECTOR_TABLE)
 static __attribute__((noinline)) vf32 gelu_far(vf32 x)
