@@ -237,6 +237,8 @@ static void channels_first_is_channels_last(void **state)
                     ED_SHAPE(2, 19, 23, 40));
     compare_layouts(&(image_op){"conv2d of large groups", grouped_conv, {3, 3, 20, 24}},
                     ED_SHAPE(2, 19, 23, 40));
+    compare_layouts(&(image_op){"conv2d_bias 1x1 to many", bias_conv, {1, 1, 64, 448}},
+                    ED_SHAPE(1, 36, 40, 64));
     compare_layouts(&(image_op){"max_pool2d past the caches", largest, {1, 1, 1, 1}},
                     ED_SHAPE(4, 131, 257, 32));
     compare_layouts(&(image_op){"avg_pool2d past the caches", halved, {1, 1, 1, 1}},

@@ -312,7 +312,6 @@ void ISA_NAME(gemm_rows)(const gemm_job *job, int64_t p, const char *panels, cha
         const int vecs = width * size > BYTES ? 2 : 1;
         t.b = panels + j * size * t.k;
         t.lanes = (int)(width - (vecs - 1) * panel / 2);
-        if (t.bias) t.bias = job->bias + j * job->bias_col;
         for (int64_t s = 0, i = 0; s < stripes; s++) {
             const int64_t rows = job->m / stripes + (s < job->m % stripes);
             char *stripe = scratch + s * t.k * line;
@@ -323,6 +322,7 @@ void ISA_NAME(gemm_rows)(const gemm_job *job, int64_t p, const char *panels, cha
             }
             t.a = stripe;
             t.c = job->c + i * job->c_row + j * size;
+            if (t.bias) t.bias = job->bias + i * job->bias_row + j * job->bias_col;
             ISA_NAME(gemm_tiles)[wide][vecs - 1][true][rows - 1](&t);
             i += rows;
         }

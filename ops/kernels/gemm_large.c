@@ -85,6 +85,7 @@ static void run_rows(int64_t first, int64_t last, int worker, void *user)
         piece.m = first_row(l, i + 1) - row;
         piece.a += row * piece.a_row;
         piece.c += row * piece.c_row;
+        if (piece.bias) piece.bias += row * piece.bias_row;
         ISA_CALL(gemm_rows)(&piece, l->p, l->panels, l->scratch + l->each * (size_t)worker);
     }
 }
