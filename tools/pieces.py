@@ -29,6 +29,9 @@ HEAD = """\
 #define EDDY_OPS_KERNELS_PIECES_H
 
 enum { PIECES = 32, PIECES_DEGREE = 6 };
+
+/* Half a row of a table is one vector, and must not lie across two lines of the cache. */
+#define PIECES_ALIGNED __attribute__((aligned(64)))
 """
 
 
@@ -93,7 +96,7 @@ def table(name, f, end, odd=False, least=lambda a: 0):
     print(f"{name}: 2^{np.log2(worst):.1f}, constants {rounded:.3f} ULP", file=sys.stderr)
     print(f"\n#define {name.upper()}_IN_1 {written(single(1 / width))}")
     print(f"#define {name.upper()}_END {written(single(end * (1 - 1e-6)))}")
-    print(f"static const float {name}[PIECES_DEGREE + 2][PIECES] = {{")
+    print(f"static const float {name}[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {{")
     for row in zip(*columns):
         line = "    {"
         for v in row:

@@ -17,9 +17,12 @@
 
 enum { PIECES = 32, PIECES_DEGREE = 6 };
 
+/* Half a row of a table is one vector, and must not lie across two lines of the cache. */
+#define PIECES_ALIGNED __attribute__((aligned(64)))
+
 #define TANH_PIECES_IN_1 0x1.b642c8p1f
 #define TANH_PIECES_END  0x1.266654p3f
-static const float tanh_pieces[PIECES_DEGREE + 2][PIECES] = {
+static const float tanh_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
     {0x0p0f,      0x1.294p-2f, 0x1.258p-1f, 0x1.bbcp-1f, 0x1.208p0f, 0x1.77cp0f, 0x1.bb8p0f,
      0x1.03cp1f,  0x1.29dp1f,  0x1.4d8p1f,  0x1.7a6p1f,  0x1.9e8p1f, 0x1.c0ap1f, 0x1.e72p1f,
      0x1.053p2f,  0x1.163p2f,  0x1.298p2f,  0x1.3d4p2f,  0x1.4eep2f, 0x1.64ap2f, 0x1.75cp2f,
@@ -77,7 +80,7 @@ static const float tanh_pieces[PIECES_DEGREE + 2][PIECES] = {
 
 #define ERF_PIECES_IN_1 0x1.f8p2f
 #define ERF_PIECES_END  0x1.ffffdep1f
-static const float erf_pieces[PIECES_DEGREE + 2][PIECES] = {
+static const float erf_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
     {0x0p0f,      0x1.e5p-4f, 0x1.0c4p-2f, 0x1.7d4p-2f, 0x1.1p-1f,  0x1.464p-1f, 0x1.80cp-1f,
      0x1.c88p-1f, 0x1.03cp0f, 0x1.254p0f,  0x1.428p0f,  0x1.61p0f,  0x1.8c2p0f,  0x1.a8p0f,
      0x1.c9cp0f,  0x1.e4cp0f, 0x1.05ep1f,  0x1.12bp1f,  0x1.23fp1f, 0x1.32e8p1f, 0x1.426p1f,
@@ -136,7 +139,7 @@ static const float erf_pieces[PIECES_DEGREE + 2][PIECES] = {
 /* 1 / (1 + e^a), ln(1 + e^-a) */
 #define SIGMOID_PIECES_IN_1 0x1.933334p0f
 #define SIGMOID_PIECES_END  0x1.3fffecp4f
-static const float sigmoid_pieces[PIECES_DEGREE + 2][PIECES] = {
+static const float sigmoid_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
     {0x0p0f,     0x1.4ecp-1f, 0x1.3fcp0f, 0x1.fecp0f, 0x1.4c4p1f, 0x1.9acp1f,  0x1.e48p1f,
      0x1.1c4p2f, 0x1.3f2p2f,  0x1.6ep2f,  0x1.928p2f, 0x1.c36p2f, 0x1.edap2f,  0x1.07fcp3f,
      0x1.1bdp3f, 0x1.323p3f,  0x1.434p3f, 0x1.5b2p3f, 0x1.69cp3f, 0x1.856p3f,  0x1.969p3f,
@@ -195,7 +198,7 @@ static const float sigmoid_pieces[PIECES_DEGREE + 2][PIECES] = {
 
 #define SOFTPLUS_PIECES_IN_1 0x1.933334p0f
 #define SOFTPLUS_PIECES_END  0x1.3fffecp4f
-static const float softplus_pieces[PIECES_DEGREE + 2][PIECES] = {
+static const float softplus_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
     {0x1p-13f,    0x1.48p-1f,  0x1.394p0f,  0x1.e94p0f, 0x1.444p1f,  0x1.968p1f,  0x1.dd8p1f,
      0x1.1c4p2f,  0x1.438p2f,  0x1.70cp2f,  0x1.944p2f, 0x1.bcap2f,  0x1.e18p2f,  0x1.07ccp3f,
      0x1.197p3f,  0x1.2d4p3f,  0x1.425p3f,  0x1.574p3f, 0x1.6e8p3f,  0x1.82p3f,   0x1.97ccp3f,
@@ -255,7 +258,7 @@ static const float softplus_pieces[PIECES_DEGREE + 2][PIECES] = {
 /* Q(a) = erfc(a / sqrt 2) / 2 and gelu's slope, Q(a) - a e^(-a^2/2) / sqrt(2 pi) */
 #define GELU_PIECES_IN_1 0x1.74a4acp2f
 #define GELU_PIECES_END  0x1.5a3d5ap2f
-static const float gelu_pieces[PIECES_DEGREE + 2][PIECES] = {
+static const float gelu_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
     {0x0p0f,      0x1.5dcp-3f, 0x1.628p-2f, 0x1.04p-1f,  0x1.58cp-1f, 0x1.b48p-1f, 0x1.0e4p0f,
      0x1.368p0f,  0x1.604p0f,  0x1.898p0f,  0x1.b7ep0f,  0x1.e24p0f,  0x1.07fp1f,  0x1.1c6p1f,
      0x1.33cp1f,  0x1.4c6p1f,  0x1.5f4p1f,  0x1.76p1f,   0x1.8b2p1f,  0x1.9d8p1f,  0x1.b46p1f,
@@ -314,7 +317,7 @@ static const float gelu_pieces[PIECES_DEGREE + 2][PIECES] = {
 
 #define GELU_SLOPE_PIECES_IN_1 0x1.74a4acp2f
 #define GELU_SLOPE_PIECES_END  0x1.5a3d5ap2f
-static const float gelu_slope_pieces[PIECES_DEGREE + 2][PIECES] = {
+static const float gelu_slope_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
     {0x0p0f,      0x1.57p-3f,  0x1.5fcp-2f, 0x1.06p-1f, 0x1.608p-1f, 0x1.b6cp-1f, 0x1.08cp0f,
      0x1.352p0f,  0x1.5f8p0f,  0x1.8ap0f,   0x1.b8cp0f, 0x1.dfp0f,   0x1.078p1f,  0x1.1d8p1f,
      0x1.329p1f,  0x1.484p1f,  0x1.618p1f,  0x1.754p1f, 0x1.8d2p1f,  0x1.a0ep1f,  0x1.ba8p1f,
@@ -374,7 +377,7 @@ static const float gelu_slope_pieces[PIECES_DEGREE + 2][PIECES] = {
 /* silu's slope at -a, e (1 + e - a) / (1 + e)^2 for e = e^-a */
 #define SILU_SLOPE_PIECES_IN_1 0x1.933334p0f
 #define SILU_SLOPE_PIECES_END  0x1.3fffecp4f
-static const float silu_slope_pieces[PIECES_DEGREE + 2][PIECES] = {
+static const float silu_slope_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
     {0x0p0f,     0x1.45cp-1f, 0x1.45cp0f, 0x1.ec8p0f, 0x1.43p1f,  0x1.998p1f,  0x1.e74p1f,
      0x1.1d4p2f, 0x1.482p2f,  0x1.718p2f, 0x1.971p2f, 0x1.c34p2f, 0x1.e8dp2f,  0x1.0518p3f,
      0x1.1a4p3f, 0x1.2e4p3f,  0x1.44cp3f, 0x1.58cp3f, 0x1.6cp3f,  0x1.80f8p3f, 0x1.968p3f,
