@@ -93,18 +93,12 @@ static int64_t cut(int64_t length, int64_t parts, int64_t i, int64_t unit)
 /* Piece `i` of the grid. */
 static gemm_job take_piece(const gemm_job *job, grid g, int64_t i)
 {
-    int64_t tile_rows, tile_columns, size = job->wide ? 8 : 4;
+    int64_t tile_rows, tile_columns;
     ISA_CALL(gemm_tile)(job->wide, &tile_rows, &tile_columns);
     int64_t row = cut(job->m, g.rows, i / g.columns, 1);
     int64_t column = cut(job->n, g.columns, i % g.columns, tile_columns);
-    gemm_job piece = *job;
-    piece.m = cut(job->m, g.rows, i / g.columns + 1, 1) - row;
-    piece.n = cut(job->n, g.columns, i % g.columns + 1, tile_columns) - column;
-    piece.a += row * job->a_row;
-    piece.b += column * job->b_col;
-    piece.c += row * job->c_row + column * size;
-    if (piece.bias) piece.bias += row * job->bias_row + column * job->bias_col;
-    return piece;
+    return gemm_part(job, row, cut(job->m, g.rows, i / g.columns + 1, 1) - row, column,
+                     cut(job->n, g.columns, i % g.columns + 1, tile_columns) - column);
 }
 
 /* Scratch that any piece of the job cut by g needs. */

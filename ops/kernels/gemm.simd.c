@@ -127,9 +127,8 @@ static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t
                 ISA_NAME(gemm_pack_lines)
                 (wide, width, t.k, b, job->b_col, job->b_row, (char *)t.b, PANEL);
             }
-            t.c = job->c + i * job->c_row + (j + done) * size;
+            tile_at(&t, job, i, j + done);
             t.lanes = (int)(width - (vecs - 1) * panel / 2);
-            if (t.bias) t.bias = job->bias + i * job->bias_row + (j + done) * job->bias_col;
             if (pack_a && s + 1 < stripes)
                 prefetch_rows(job, job->a + (i + rows) * job->a_row + p * job->a_col, ROWS,
                               done * t.k / columns, min(done + panel, columns) * t.k / columns);
@@ -264,8 +263,7 @@ INLINE void turned_out(const gemm_job *job, const bool wide, int64_t i, int64_t 
         for (int64_t r = 0; r < rows; r += each) {
             vec turned[PIECE / 4];
             load_turned(wide, line, r * size, turned);
-            t.c = job->c + (i + r) * job->c_row;
-            if (t.bias) t.bias = job->bias + (i + r) * job->bias_row;
+            tile_at(&t, job, i + r, 0);
             UNROLL for (int q = 0; q < each; q++) if (r + q < rows)
                 write_back(&t, wide, turned[q], q, j * size, (int)min(lanes, job->n - j));
         }
@@ -321,8 +319,7 @@ void ISA_NAME(gemm_rows)(const gemm_job *job, int64_t p, const char *panels, cha
                 (wide, rows, t.k, a, job->a_row, job->a_col, stripe, line);
             }
             t.a = stripe;
-            t.c = job->c + i * job->c_row + j * size;
-            if (t.bias) t.bias = job->bias + i * job->bias_row + j * job->bias_col;
+            tile_at(&t, job, i, j);
             ISA_NAME(gemm_tiles)[wide][vecs - 1][true][rows - 1](&t);
             i += rows;
         }

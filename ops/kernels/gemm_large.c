@@ -80,12 +80,8 @@ static void run_rows(int64_t first, int64_t last, int worker, void *user)
 {
     const large *l = user;
     for (int64_t i = first; i < last; i++) {
-        gemm_job piece = l->job;
         const int64_t row = first_row(l, i);
-        piece.m = first_row(l, i + 1) - row;
-        piece.a += row * piece.a_row;
-        piece.c += row * piece.c_row;
-        if (piece.bias) piece.bias += row * piece.bias_row;
+        const gemm_job piece = gemm_part(&l->job, row, first_row(l, i + 1) - row, 0, l->job.n);
         ISA_CALL(gemm_rows)(&piece, l->p, l->panels, l->scratch + l->each * (size_t)worker);
     }
 }
@@ -123,10 +119,7 @@ bool gemm_large(const gemm_job *job)
     if (!l.panels) return false;
     l.scratch = l.panels + bytes;
     for (int64_t j = 0; j < job->n; j += columns) {
-        l.job.n = smaller(columns, job->n - j);
-        l.job.b = job->b + j * job->b_col;
-        l.job.c = job->c + j * size;
-        if (job->bias) l.job.bias = job->bias + j * job->bias_col;
+        l.job = gemm_part(job, 0, job->m, j, smaller(columns, job->n - j));
         for (l.p = 0; l.p < job->k; l.p += l.block) {
             threads_run_among(workers, quotient_up(l.job.n, l.tile_columns), 4, pack_panels, &l);
             threads_run_among(workers, l.pieces, 1, run_rows, &l);

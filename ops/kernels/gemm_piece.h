@@ -21,6 +21,19 @@ typedef struct gemm_job {
     int64_t bias_row, bias_col;
 } gemm_job;
 
+/* Rows [row, row + m) and columns [column, column + n) of a product. */
+static inline gemm_job gemm_part(const gemm_job *job, int64_t row, int64_t m, int64_t column,
+                                 int64_t n)
+{
+    gemm_job part = *job;
+    part.m = m, part.n = n;
+    part.a += row * job->a_row;
+    part.b += column * job->b_col;
+    part.c += row * job->c_row + column * (job->wide ? 8 : 4);
+    if (part.bias) part.bias += row * job->bias_row + column * job->bias_col;
+    return part;
+}
+
 /* The length of k's blocks, the last one's being what is left: part of what a result's bits are
  * (see gemm.h). */
 enum { GEMM_BLOCK_32 = 320, GEMM_BLOCK_64 = 192, GEMM_BLOCK_BYTES = GEMM_BLOCK_64 * 8 };

@@ -20,8 +20,7 @@ INLINE void write_row(const gemm_job *job, const tile *begun, const bool wide, c
                       int64_t at, int64_t bytes)
 {
     tile t = *begun;
-    t.c = job->c + at;
-    if (t.bias && t.bias_col) t.bias += at;
+    tile_at(&t, job, 0, at / size_of(wide));
     for (int64_t j = 0; j < bytes; j += BYTES)
         write_back(&t, wide, load(sums + j), 0, j, (int)(min(BYTES, bytes - j) / size_of(wide)));
 }

@@ -42,6 +42,13 @@ static inline tile tile_begin(const gemm_job *job, int64_t p, int64_t k)
     return t;
 }
 
+/* Puts the tile's first element at c(i,j), with its bias, if the block ends the sums. */
+static inline void tile_at(tile *t, const gemm_job *job, int64_t i, int64_t j)
+{
+    t->c = job->c + i * job->c_row + j * (job->wide ? 8 : 4);
+    if (t->bias) t->bias = job->bias + i * job->bias_row + j * job->bias_col;
+}
+
 /* Joins a sum with what C holds, ends it where the block is the last, and puts it into C. */
 INLINE void write_back(const tile *t, const bool wide, vec sum, int64_t row, int64_t column,
                        int lanes)
