@@ -393,6 +393,7 @@ static bool pack_input(conv *c)
     return pack_kernel(c, c->out, c->in, c->size, c->all_out * c->size, false);
 }
 
+/* Packs the kernel turned by 180 degrees, and makes of c the convolution that the gradient is. */
 static bool pack_turned(conv *c)
 {
     const bool ok = pack_kernel(c, c->out, c->in, c->size, c->all_out * c->size, true);

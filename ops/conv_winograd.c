@@ -46,13 +46,13 @@ typedef struct winograd {
     const conv *c;
     const winograd_loops *loops;
     bool back;
+    conv source; /* c, or what its input's gradient is */
     winograd_images from, to;
     winograd_matrices v, m; /* of a block */
     winograd_end end;
     winograd_block all;
     int64_t block;          /* tiles */
     winograd_bands bands;   /* instead of blocks, if channels come first */
-    conv source;            /* likewise, of `from` */
     int64_t lines, results; /* likewise: bytes of a band's copies */
     int64_t matrix, panels; /* bytes of a matrix of U and of its panels' steps */
     char *packed;
@@ -102,11 +102,10 @@ static int64_t block_of(const winograd *p)
     return conv_ceil(conv_min(some, conv_ceil(p->all.count, MOST_BLOCKS)), rows) * rows;
 }
 
-/* The convolution that the results are, for copies of what it reads; and bands of its tiles. */
+/* Bands of tiles, for copies of what they read. */
 static void begin_bands(winograd *p)
 {
     const conv *c = &p->source;
-    p->source = p->back ? conv_turned(p->c) : *p->c;
     p->bands = winograd_bands_of(&p->all, c->w.batch, p->block);
     p->block = p->bands.images * p->bands.rows * p->all.tiles[1];
     p->lines = conv_ceil(winograd_lines_bytes(&p->bands, c), 64) * 64;
@@ -116,22 +115,21 @@ static void begin_bands(winograd *p)
 
 static winograd winograd_begin(const conv *c, bool back, char *marks)
 {
-    const window *w = &c->w;
-    const winograd_images x = {.data = c->x, .layout = c->in_images, .channels = c->in};
-    const winograd_images y = {.data = c->y, .layout = c->out_images, .channels = c->out};
+    const conv source = back ? conv_turned(c) : *c;
+    const window *w = &source.w;
     winograd p = {.c = c,
                   .loops = winograd_loops_of(c),
                   .back = back,
-                  .from = back ? y : x,
-                  .to = back ? x : y,
+                  .source = source,
+                  .from = {.data = source.x, .layout = source.in_images, .channels = source.in},
+                  .to = {.data = source.y, .layout = source.out_images, .channels = source.out},
                   .end = {.bias = c->bias, .relu = c->relu, .marks = marks}};
     for (int d = 0; d < 2; d++) {
-        p.from.cells[d] = back ? w->out[d] : w->image[d];
-        p.to.cells[d] = back ? w->image[d] : w->out[d];
-        p.from.before[d] =
-            back ? (WINOGRAD_KERNEL - 1) * w->dilation[d] - w->before[d] : w->before[d];
+        p.from.cells[d] = w->image[d];
+        p.to.cells[d] = w->out[d];
+        p.from.before[d] = w->before[d];
         p.all.dilation[d] = w->dilation[d];
-        p.all.tiles[d] = winograd_tiles(p.to.cells[d], w->dilation[d]);
+        p.all.tiles[d] = winograd_tiles(w->out[d], w->dilation[d]);
     }
     p.all.count = w->batch * p.all.tiles[0] * p.all.tiles[1];
     p.v.row = winograd_row(c, p.from.channels);
