@@ -17,6 +17,7 @@
 #include "ops/batch_norm.h"
 #include "ops/kernels/isa.h"
 #include "ops/reduce.h"
+#include "tensor/copy.h"
 #include "tensor/threads.h"
 #include <math.h>
 #include <string.h>
@@ -29,7 +30,6 @@ enum {
     NORM_PIECE = 1 << 16,   /* elements of a channel's lines that a thread takes at a time */
     NORM_SOME = 1 << 14,    /* numbers of rows that a thread writes at a time */
     NORM_CHANNEL = 1 << 11, /* elements of a channel that is worth being done by itself */
-    NORM_STREAM = 16 << 20, /* bytes of a result that would not stay in the cache */
 };
 
 /* A call at work. Of rows the constants are `period` numbers each, of lines one for a channel; a is
@@ -117,7 +117,7 @@ static norm_work begin_work(const batch_norm_view *v, const ed_tensor *x, const 
     w.chunks = (w.period + w.wide - 1) / w.wide;
     w.pieces = (w.count + NORM_PIECE - 1) / NORM_PIECE;
     const int64_t line = (v->after > 1 ? v->after : w.period) * (int64_t)w.element;
-    w.stream = line % 64 == 0 && x->size * (int64_t)w.element >= NORM_STREAM;
+    w.stream = line % 64 == 0 && x->size * (int64_t)w.element >= COPY_FAR_BYTES;
     return w;
 }
 

@@ -14,7 +14,7 @@
  */
 #include "ops/kernels/isa.h"
 #include "ops/pool.h"
-#include "tensor/hard.h"
+#include "tensor/copy.h"
 #include "tensor/threads.h"
 
 /* The cells of a vector of windows: elements from one to that below it, to that on its right. */
@@ -76,11 +76,7 @@ const pool_loops ISA_NAME(pool_table)[ED_DTYPE_COUNT] = {
 
 ISA_DECLARE_TABLE(pool_loops, pool_table, []);
 
-enum {
-    POOL_CHUNK = 128,                /* channels at a time, of what adds to cells */
-    POOL_STREAM = HARD(1, 16 << 20), /* bytes of images that go past the caches, or, if a thread
-                                      * reads and writes so many, come from behind them */
-};
+enum { POOL_CHUNK = 128 }; /* channels at a time, of what adds to cells */
 
 typedef struct pool_work {
     window w;
@@ -218,8 +214,9 @@ void pool_run(const ed_call *call, pool_kind kind, const ed_tensor *x, const ed_
     }
     p.tiled = p.scatters && is_tiled(w);
     p.stream = p.tiled && w->channels * p.size % 64 == 0 && (uintptr_t)image->data % 64 == 0 &&
-               image->size * p.size >= POOL_STREAM;
-    p.ahead = x && x->size * p.size * (1 + p.scatters) / threads_count() >= POOL_STREAM;
+               image->size * p.size >= COPY_FAR_BYTES;
+    /* What a thread reads and writes so much of comes from behind the caches, too. */
+    p.ahead = x && x->size * p.size * (1 + p.scatters) / threads_count() >= COPY_FAR_BYTES;
     p.chunk = p.scatters && !p.tiled && w->channels > POOL_CHUNK ? POOL_CHUNK : w->channels;
     p.chunks = (w->channels + p.chunk - 1) / p.chunk;
     find_inner(w, p.inner);

@@ -43,11 +43,10 @@ const resize_loops ISA_NAME(resize_table)[ED_DTYPE_COUNT] = {
 
 #include "ops/execute.h"
 #include "ops/resize_call.h"
+#include "tensor/copy.h"
 #include "tensor/threads.h"
 
 ISA_DECLARE_TABLE(resize_loops, resize_table, []);
-
-enum { RESIZE_PAST = HARD(1, 16 << 20) }; /* bytes of a result that would not stay in a cache */
 
 static const resize_loops *resize_loops_for(ed_dtype dtype)
 {
@@ -157,7 +156,7 @@ bool resize_run(const ed_tensor *from, const ed_tensor *to, const resize_axis *y
     const int workers = threads_count();
     const int64_t row_to = x->out * p.channels * p.element_to;
     p.past = p.across_first && row_to % 64 == 0 && (uintptr_t)to->data % 64 == 0 &&
-             to->size * p.element_to >= RESIZE_PAST;
+             to->size * p.element_to >= COPY_FAR_BYTES;
     size_t bytes;
     p.kept = y->most * 16 + (p.across_first ? y->most : 1) * kept_row(&p);
     if (p.read != p.loops) p.kept += x->in * p.channels * p.element_to;

@@ -514,7 +514,7 @@ void copy_fill(size_t element, const void *value, void *to, int64_t n)
 void copy_bytes(void *to, const void *from, size_t bytes)
 {
     const int64_t n = (int64_t)bytes, one = 1;
-    if (bytes < SMALL_BYTES)
+    if (n < SMALL_BYTES)
         memcpy(to, from, bytes);
     else
         copy_box(1, 1, &n, from, &one, to, &one);
