@@ -152,27 +152,39 @@ static TYPED(norm_row)
     return row;
 }
 
-/* A vector of columns of `rows` rows that are n numbers apart, or of their first `left` columns. */
-VECTOR_INLINE void TYPED(norm_gradients)(const int rows, const TYPED(norm_row) *of, const NUMBER *x,
+/* Some vectors of columns of `rows` rows that are n numbers apart, or the first `left` columns of
+ * one. */
+VECTOR_INLINE void TYPED(norm_gradients)(const int rows, const int vectors,
+                                         const TYPED(norm_row) *of, const NUMBER *x,
                                          const NUMBER *dy, const NUMBER *gamma, int64_t n,
                                          int64_t left, NUMBER *dx, NUMBER *dgamma, NUMBER *dbeta,
                                          bool stream)
 {
-    const VECTOR k = gamma ? lanes_some(gamma, left, 0) : TYPED(vset)(1);
-    VECTOR to_gamma = lanes_some(dgamma, left, 0), to_beta = lanes_some(dbeta, left, 0);
-    for (int i = 0; i < rows; i++) {
-        const VECTOR d = lanes_some(x + i * n, left, 0) - of[i].mean;
-        const VECTOR v = lanes_some(dy + i * n, left, 0);
-        to_gamma += v * d * of[i].r;
-        to_beta += v;
-        const VECTOR y = of[i].r * (k * v - of[i].a - d * of[i].b);
-        if (stream)
-            vstream(dx + i * n, y);
-        else
-            lanes_put(dx + i * n, y, left);
+    enum { MOST = COPY_LINE / VECTOR_BYTES };
+    VECTOR k[MOST], to_gamma[MOST], to_beta[MOST];
+    for (int j = 0; j < vectors; j++) {
+        const int at = j * VECTOR_LANES;
+        k[j] = gamma ? lanes_some(gamma + at, left, 0) : TYPED(vset)(1);
+        to_gamma[j] = lanes_some(dgamma + at, left, 0);
+        to_beta[j] = lanes_some(dbeta + at, left, 0);
     }
-    lanes_put(dgamma, to_gamma, left);
-    lanes_put(dbeta, to_beta, left);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < vectors; j++) {
+            const int64_t at = i * n + j * VECTOR_LANES;
+            const VECTOR d = lanes_some(x + at, left, 0) - of[i].mean;
+            const VECTOR v = lanes_some(dy + at, left, 0);
+            to_gamma[j] += v * d * of[i].r;
+            to_beta[j] += v;
+            const VECTOR y = of[i].r * (k[j] * v - of[i].a - d * of[i].b);
+            if (stream)
+                vstream(dx + at, y);
+            else
+                lanes_put(dx + at, y, left);
+        }
+    for (int j = 0; j < vectors; j++) {
+        lanes_put(dgamma + j * VECTOR_LANES, to_gamma[j], left);
+        lanes_put(dbeta + j * VECTOR_LANES, to_beta[j], left);
+    }
 }
 
 VECTOR_INLINE void TYPED(norm_some_rows)(const int rows, const norm_work *w, int64_t first,
@@ -186,12 +198,14 @@ VECTOR_INLINE void TYPED(norm_some_rows)(const int rows, const norm_work *w, int
     int64_t i = 0;
     const int64_t ahead = w->ahead && first + w->ahead + rows <= w->p.batch ? w->ahead * n : 0;
     for (int k = 0; k < rows; k++) of[k] = TYPED(norm_row_of)(w, x + k * n, dy + k * n, ahead);
-    for (; i + VECTOR_LANES <= n; i += VECTOR_LANES)
-        TYPED(norm_gradients)(rows, of, x + i, dy + i, gamma ? gamma + i : NULL, n, VECTOR_LANES,
-                              dx + i, dgamma + i, dbeta + i, stream);
-    if (i < n)
-        TYPED(norm_gradients)(rows, of, x + i, dy + i, gamma ? gamma + i : NULL, n, n - i, dx + i,
-                              dgamma + i, dbeta + i, false);
+    /* Past the caches a whole line at a time: halves of lines of several rows in turn are slow. */
+    const int vectors = stream ? COPY_LINE / VECTOR_BYTES : 1, step = vectors * VECTOR_LANES;
+    for (; i + step <= n; i += step)
+        TYPED(norm_gradients)(rows, vectors, of, x + i, dy + i, gamma ? gamma + i : NULL, n,
+                              VECTOR_LANES, dx + i, dgamma + i, dbeta + i, stream);
+    for (; i < n; i += VECTOR_LANES)
+        TYPED(norm_gradients)(rows, 1, of, x + i, dy + i, gamma ? gamma + i : NULL, n, n - i,
+                              dx + i, dgamma + i, dbeta + i, false);
 }
 
 /* Rows [first, last); what they add to dgamma and dbeta into `sums`, 2 n numbers. Some rows at a
