@@ -36,8 +36,9 @@ VECTOR_INLINE void prefetch_ahead(const void *group, int64_t ahead, int64_t byte
         TYPED(reduce_results)(kind, state, width, count, y, mean, apart);                          \
     }
 
-/* Of argmax and argmin. */
+/* Of argmax and argmin; a row up to BEST_SHORT has a bit for each element. */
 #define BETTER(a, b) (smallest ? (a) < (b) : (a) > (b))
+enum { BEST_SHORT = 64 };
 
 #define TYPE f32
 #include "ops/reduce.typed.h"

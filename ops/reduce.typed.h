@@ -230,18 +230,37 @@ VECTOR_INLINE NUMBER TYPED(best_of)(const NUMBER *x, int64_t n, const bool small
     return TYPED(best_across)(best[0], smallest)[0];
 }
 
+/* Of a vector and more, up to BEST_SHORT elements; the last vector overlaps the one before. That
+ * no branch depends on the elements is what makes it fast. */
+VECTOR_INLINE int64_t TYPED(best_short)(const NUMBER *x, int64_t n, const bool smallest,
+                                        NUMBER *value)
+{
+    const int64_t last = n - VECTOR_LANES;
+    VECTOR best = TYPED(vset)(smallest ? (NUMBER)INFINITY : (NUMBER)-INFINITY);
+    for (int64_t i = 0; i < last; i += VECTOR_LANES)
+        best = TYPED(best_two)(vload(x + i), best, smallest);
+    best = TYPED(best_across)(TYPED(best_two)(vload(x + last), best, smallest), smallest);
+    uint64_t bits = (uint64_t)vequal_bits(vload(x + last), best) << last;
+    for (int64_t i = 0; i < last; i += VECTOR_LANES)
+        bits |= (uint64_t)vequal_bits(vload(x + i), best) << i;
+    *value = best[0];
+    return bits ? __builtin_ctzll(bits) : -1;
+}
+
 /* The worst there is may stand for "all NaN"; behind the elements of a short row it does. */
 VECTOR_INLINE void TYPED(best_row)(const NUMBER *x, int64_t n, const bool smallest, NUMBER *value,
                                    int64_t *index)
 {
     int64_t at;
-    if (n <= VECTOR_LANES) {
+    if (n < VECTOR_LANES) {
         const NUMBER worst = smallest ? (NUMBER)INFINITY : (NUMBER)-INFINITY;
         const VECTOR all = lanes_some(x, n, worst), least = TYPED(vset)(worst);
         const VECTOR y = TYPED(best_across)(TYPED(best_two)(all, least, smallest), smallest);
         *value = y[0];
         at = vfirst_equal(all, y);
         if (at >= n) at = -1;
+    } else if (n <= BEST_SHORT) {
+        at = TYPED(best_short)(x, n, smallest, value);
     } else {
         *value = TYPED(best_of)(x, n, smallest);
         at = TYPED(best_find)(x, n, value);

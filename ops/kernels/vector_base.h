@@ -331,25 +331,34 @@ VECTOR_INLINE int vfirst_i64(vi64 mask)
 }
 #define vfirst(mask) _Generic((mask), vi32 : vfirst_i32, vi64 : vfirst_i64)(mask)
 
-/* The first lane in which a and b are equal, the number of lanes if there is none; without a mask
- * in between, where the set compares to bits. */
-VECTOR_INLINE int vfirst_equal_f32(vf32 a, vf32 b)
+/* The lanes in which a and b are equal, as bits; without a mask in between, where the set compares
+ * to bits. */
+VECTOR_INLINE unsigned vequal_bits_f32(vf32 a, vf32 b)
 {
 #if defined(VECTOR_AVX512)
-    const unsigned bits = _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ);
-    return __builtin_ctz(bits | 1u << VECTOR_F32);
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ);
 #else
-    return vfirst_i32((vi32)(a == b));
+    return vbits_i32((vi32)(a == b));
 #endif
+}
+VECTOR_INLINE unsigned vequal_bits_f64(vf64 a, vf64 b)
+{
+#if defined(VECTOR_AVX512)
+    return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_EQ_OQ);
+#else
+    return vbits_i64((vi64)(a == b));
+#endif
+}
+#define vequal_bits(a, b) VECTOR_CHOOSE(vequal_bits, a)(a, b)
+
+/* The first of them; the number of lanes if there is none. */
+VECTOR_INLINE int vfirst_equal_f32(vf32 a, vf32 b)
+{
+    return __builtin_ctz(vequal_bits_f32(a, b) | 1u << VECTOR_F32);
 }
 VECTOR_INLINE int vfirst_equal_f64(vf64 a, vf64 b)
 {
-#if defined(VECTOR_AVX512)
-    const unsigned bits = _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_EQ_OQ);
-    return __builtin_ctz(bits | 1u << VECTOR_F64);
-#else
-    return vfirst_i64((vi64)(a == b));
-#endif
+    return __builtin_ctz(vequal_bits_f64(a, b) | 1u << VECTOR_F64);
 }
 #define vfirst_equal(a, b) VECTOR_CHOOSE(vfirst_equal, a)(a, b)
 
