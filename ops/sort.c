@@ -19,8 +19,8 @@
  * the radix sort takes over: no order of the elements makes it slow.
  *
  * Short lines are shared out among the threads. Of a long one each thread sorts a share of the
- * values, so that no two write to the same place: the highest digit in which keys differ is
- * counted, its values are shared out evenly, and each thread takes what is its own of all items.
+ * keys, so that no two write to the same place: a sample says which keys make shares of about the
+ * same size, the items of each are counted, and each thread takes what is its own of all items.
  */
 
 enum {
@@ -30,14 +30,14 @@ enum {
     SORT_NARROW = HARD(64, 1 << 12),            /* below so many a digit has 8 bits, else 11 */
     SORT_ALONE = HARD(256, 1 << 16),            /* from so many on a line is for all threads */
     SORT_SHARES = 16,
+    SORT_SAMPLE = HARD(8, 256), /* items for each share */
     SORT_NARROW_BITS = 8,
     SORT_NARROW_DIGITS = 4, /* counted at once: all of 32 bits */
     TOP_ROWS =
         HARD(2, 256) /* elements of a group whose maximum helps to find top_k's first bound */
 };
 
-/* Room for a line: its items, twice, and counts for each share; and a long line at work, whose
- * shares are made by the digit at `shift`. */
+/* Room for a line: its items, twice, and counts for each share; and a long line at work. */
 typedef struct sorting {
     void *items;
     const sort_converter *convert;
@@ -48,7 +48,7 @@ typedef struct sorting {
     int n_shares;   /* one: no other thread helps */
     int64_t n;
     void *from, *to;
-    int lowest, shift;
+    int lowest; /* bit of the keys */
     sort_share shares[SORT_SHARES];
 } sorting;
 
@@ -84,40 +84,35 @@ static void sort_places(int64_t *counts, int values)
     }
 }
 
-/* Each share gets values until it and those before it have their part of the items. False if all
- * items have the same value. */
-static bool split_shares(sorting *s)
+/* Where the items of each share begin, and how many it has. */
+static void split_places(sorting *s)
 {
-    int64_t begin = 0, place = 0;
-    uint64_t value = 0;
-    bool all_alike = false;
+    int64_t begin = 0;
     for (int p = 0; p < s->n_shares; p++) {
-        const uint64_t first = value;
-        const int64_t end = p + 1 < s->n_shares ? sort_border(s, p + 1) : INT64_MAX;
-        for (; value <= SORT_WIDE_MASK && place < end; value++) {
-            const int64_t before = place;
-            for (int i = 0; i < s->n_shares; i++) place += sort_counts(s, i)[value];
-            all_alike |= place - before == s->n;
-        }
-        s->shares[p] = (sort_share){first, value - first, begin, place - begin};
-        begin = place;
+        int64_t end = 0;
+        for (int part = 0; part < s->n_shares; part++) end += sort_counts(s, part)[p];
+        s->shares[p].begin = begin;
+        s->shares[p].n = end - begin;
+        begin = end;
     }
-    return !all_alike;
 }
 
 #define TYPE            u32
 #define SORT_KEY(i)     (i)
 #define SORT_BITS       32
+#define SORT_MOST       UINT32_MAX
 #define SORT_VECTORS(s) (&(s)->vectors[0])
 #include "ops/sort_items.typed.h"
 #define TYPE            u64
 #define SORT_KEY(i)     (i)
 #define SORT_BITS       64
+#define SORT_MOST       UINT64_MAX
 #define SORT_VECTORS(s) (&(s)->vectors[1])
 #include "ops/sort_items.typed.h"
 #define TYPE        pair
 #define SORT_KEY(i) (i).key
 #define SORT_BITS   64
+#define SORT_MOST   UINT64_MAX
 #include "ops/sort_items.typed.h"
 
 #define TYPE f32

@@ -36,18 +36,17 @@ typedef struct sort_converter {
 } sort_converter;
 ISA_DECLARE_TABLE(sort_converter, sort_converters, [ED_DTYPE_COUNT]);
 
-/* What one thread sorts of a long line: n items, those of `values` values from the first on, which
- * come behind `begin` others. */
+/* What one thread sorts of a long line: n items, those with keys first..last, which come behind
+ * `begin` others. */
 typedef struct sort_share {
-    uint64_t first, values;
+    uint64_t first, last;
     int64_t begin, n;
 } sort_share;
 
 enum {
     SORT_NETWORK_BYTES = 4096,
-    SORT_WIDE_BITS = 11, /* of a digit by which shares are made */
-    SORT_WIDE_DIGITS = 3,
-    SORT_WIDE_MASK = (1 << SORT_WIDE_BITS) - 1
+    SORT_WIDE_BITS = 11, /* of a digit, where there are many items */
+    SORT_WIDE_DIGITS = 3
 };
 
 /* For items of 4 and of 8 bytes, by vectors; NULL where the set's are no help. */
@@ -59,9 +58,11 @@ typedef struct sort_vectors {
     /* Those up to `most` go to the front of `low`, the others to that of `high`, of which one may
      * be where they come from; how many are low. */
     int64_t (*part)(const void *from, void *low, void *high, int64_t n, uint64_t most);
-    /* Appends to *to those of n items whose digit at `shift` is a share's, until too little room
-     * is left before `end`; how many were looked at. */
-    int64_t (*take)(const void *from, int64_t n, const sort_share *share, int shift, void **to,
+    /* How many of n items are up to `most`. */
+    int64_t (*count)(const void *items, int64_t n, uint64_t most);
+    /* Appends to *to those of n items that are a share's, until too little room is left before
+     * `end`; how many were looked at. */
+    int64_t (*take)(const void *from, int64_t n, const sort_share *share, void **to,
                     const void *end);
     /* More items are sorted sooner digit by digit, if they have SORT_WIDE_DIGITS or fewer. */
     int64_t most;

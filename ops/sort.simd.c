@@ -71,7 +71,7 @@ const sort_converter ISA_NAME(sort_converters)[ED_DTYPE_COUNT] = {
 #define SORT_UPPER_MOST_u32(bits, v, a, b) SORT_UPPER_u32(bits, v, SORT_MOST_u32(a, b))
 #define SORT_UP_TO_u32(v, bound)           vbits((vi32)(SORT_LEAST_u32(v, bound) == (v)))
 #define SORT_PACKED_u32(v, b)              sort_packed(v, b)
-#define SORT_MOST_ITEMS_u32                (1 << 14)
+#define SORT_MOST_ITEMS_u32                INT64_MAX
 
 /* For each byte the numbers of its bits that are set, in bytes from the lowest on. */
 #define BIT_PLACE(byte, bit)                                                                       \
@@ -109,20 +109,24 @@ VECTOR_INLINE vu32 sort_packed(vu32 v, unsigned bits)
 
 #define TYPE          u32
 #define SORT_LANES_16 (VECTOR_BYTES == 64)
+#define SORT_TABLES   (VECTOR_BYTES == 32)
 #include "ops/sort_network.typed.h"
 #if defined(SORT_U64)
 #define TYPE          u64
 #define SORT_LANES_16 0
+#define SORT_TABLES   0
 #include "ops/sort_network.typed.h"
 #endif
 #endif
 
 const sort_vectors ISA_NAME(sort_vectors_table)[2] = {
 #if defined(SORT_U32)
-    {sort_network_u32, sort_pivot_u32, sort_part_u32, sort_take_u32, SORT_MOST_ITEMS_u32},
+    {sort_network_u32, sort_pivot_u32, sort_part_u32, sort_count_u32, sort_take_u32,
+     SORT_MOST_ITEMS_u32},
 #endif
 #if defined(SORT_U64)
-    {sort_network_u64, sort_pivot_u64, sort_part_u64, sort_take_u64, SORT_MOST_ITEMS_u64},
+    {sort_network_u64, sort_pivot_u64, sort_part_u64, sort_count_u64, sort_take_u64,
+     SORT_MOST_ITEMS_u64},
 #endif
 };
 #endif

@@ -119,14 +119,44 @@ static ITEM *TYPED(sort_alone)(const sorting *s, int64_t *counts, ITEM *items, I
 
 /* ---- By all threads -------------------------------------------------------------------------- */
 
+/* A sample says up to which key each share goes. */
+static void TYPED(split_keys)(sorting *s)
+{
+    const int64_t n = s->n_shares * SORT_SAMPLE;
+    ITEM *sample = s->to;
+    for (int64_t i = 0; i < n; i++) sample[i] = ((const ITEM *)s->from)[s->n / n * i];
+    sample = TYPED(sort_alone)(s, s->counts, sample, sample + n, n, 0);
+    uint64_t first = 0;
+    for (int64_t p = 0; p < s->n_shares; p++) {
+        const bool rest = p + 1 == s->n_shares;
+        s->shares[p].first = first;
+        s->shares[p].last = rest ? SORT_MOST : SORT_KEY(sample[(p + 1) * SORT_SAMPLE - 1]);
+        first = s->shares[p].last + 1;
+    }
+}
+
+static int64_t TYPED(count_up_to)(const sorting *s, const ITEM *items, int64_t n, uint64_t most)
+{
+    int64_t count = 0;
+#if defined(SORT_VECTORS)
+    if (SORT_VECTORS(s)->count) return SORT_VECTORS(s)->count(items, n, most);
+#endif
+    (void)s;
+    for (int64_t i = 0; i < n; i++) count += SORT_KEY(items[i]) <= most;
+    return count;
+}
+
+/* How many items of each part of the line go to a share and those before it. */
 static void TYPED(split_count)(int64_t first, int64_t last, int worker, void *user)
 {
     const sorting *s = user;
     (void)worker;
-    for (int64_t p = first; p < last; p++) {
-        const int64_t begin = sort_border(s, p), end = sort_border(s, p + 1);
-        TYPED(count_digits)((const ITEM *)s->from + begin, end - begin, s->shift, sort_counts(s, p),
-                            1, SORT_WIDE_BITS);
+    for (int64_t part = first; part < last; part++) {
+        const int64_t begin = sort_border(s, part), n = sort_border(s, part + 1) - begin;
+        int64_t *counts = sort_counts(s, part);
+        for (int64_t p = 0; p + 1 < s->n_shares; p++)
+            counts[p] = TYPED(count_up_to)(s, (const ITEM *)s->from + begin, n, s->shares[p].last);
+        counts[s->n_shares - 1] = n;
     }
 }
 
@@ -136,7 +166,6 @@ static void TYPED(split_count)(int64_t first, int64_t last, int worker, void *us
 static void TYPED(split_take)(int64_t first, int64_t last, int worker, void *user)
 {
     const sorting *s = user;
-    const int shift = s->shift;
     (void)worker;
     for (int64_t p = first; p < last; p++) {
         const sort_share share = s->shares[p];
@@ -144,12 +173,11 @@ static void TYPED(split_take)(int64_t first, int64_t last, int worker, void *use
         void *to = (ITEM *)s->to + share.begin, *const end = (ITEM *)to + share.n;
 #if defined(SORT_VECTORS)
         if (SORT_VECTORS(s)->take && share.n)
-            from += SORT_VECTORS(s)->take(from, s->n, &share, shift, &to, end);
+            from += SORT_VECTORS(s)->take(from, s->n, &share, &to, end);
 #endif
         for (ITEM *next = to; next < (ITEM *)end; from++) {
-            const uint64_t value = SORT_KEY(*from) >> shift & SORT_WIDE_MASK;
             *next = *from;
-            next += value - share.first < share.values;
+            next += SORT_KEY(*from) - share.first <= share.last - share.first;
         }
     }
 }
@@ -175,11 +203,9 @@ static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, i
     s->from = items;
     s->to = room;
     s->lowest = shift;
-    s->shift = SORT_BITS;
-    do {
-        s->shift = s->shift - SORT_WIDE_BITS > shift ? s->shift - SORT_WIDE_BITS : shift;
-        threads_run(s->n_shares, 1, TYPED(split_count), s);
-    } while (!split_shares(s) && s->shift > shift);
+    TYPED(split_keys)(s);
+    threads_run(s->n_shares, 1, TYPED(split_count), s);
+    split_places(s);
     threads_run(s->n_shares, 1, TYPED(split_take), s);
     threads_run(s->n_shares, 1, TYPED(split_sort), s);
     return room;
@@ -188,5 +214,6 @@ static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, i
 #undef ITEM
 #undef SORT_KEY
 #undef SORT_BITS
+#undef SORT_MOST
 #undef SORT_VECTORS
 #undef TYPE

@@ -65,46 +65,48 @@ VECTOR_INLINE void TYPED(compare)(KEYS *a, KEYS *b)
 
 /* ---- A block: as many vectors as they have lanes --------------------------------------------- */
 
-/* Compares each row without the bit `bit` in its number with that at number ^ c. */
-VECTOR_INLINE void TYPED(compare_rows)(KEYS *x, const int c, const int bit)
+/* Compares each of so many rows without the bit `bit` in its number with that at number ^ c. */
+VECTOR_INLINE void TYPED(compare_rows)(KEYS *x, const int rows, const int c, const int bit)
 {
 #pragma GCC unroll 16
-    for (int i = 0; i < LANES; i++)
+    for (int i = 0; i < rows; i++)
         if (!(i & bit)) TYPED(compare)(&x[i], &x[i ^ c]);
 }
 
 /* Rows of 2 bit that are bitonic, in order, column by column. */
-VECTOR_INLINE void TYPED(merge_columns)(KEYS *x, const int bit)
+VECTOR_INLINE void TYPED(merge_columns)(KEYS *x, const int rows, const int bit)
 {
-    if (bit >= 8) TYPED(compare_rows)(x, 8, 8);
-    if (bit >= 4) TYPED(compare_rows)(x, 4, 4);
-    if (bit >= 2) TYPED(compare_rows)(x, 2, 2);
-    TYPED(compare_rows)(x, 1, 1);
+    if (bit >= 8) TYPED(compare_rows)(x, rows, 8, 8);
+    if (bit >= 4) TYPED(compare_rows)(x, rows, 4, 4);
+    if (bit >= 2) TYPED(compare_rows)(x, rows, 2, 2);
+    TYPED(compare_rows)(x, rows, 1, 1);
 }
 
 /* Each column of any block in order. */
 VECTOR_INLINE void TYPED(sort_columns)(KEYS *x)
 {
-    TYPED(compare_rows)(x, 1, 1);
-    TYPED(compare_rows)(x, 3, 2);
-    TYPED(merge_columns)(x, 1);
-    TYPED(compare_rows)(x, 7, 4);
-    TYPED(merge_columns)(x, 2);
+    TYPED(compare_rows)(x, LANES, 1, 1);
+    TYPED(compare_rows)(x, LANES, 3, 2);
+    TYPED(merge_columns)(x, LANES, 1);
+    TYPED(compare_rows)(x, LANES, 7, 4);
+    TYPED(merge_columns)(x, LANES, 2);
 #if SORT_LANES_16
-    TYPED(compare_rows)(x, 15, 8);
-    TYPED(merge_columns)(x, 4);
+    TYPED(compare_rows)(x, LANES, 15, 8);
+    TYPED(merge_columns)(x, LANES, 4);
 #endif
 }
 
 /* Columns whose number has the bit `bit` against those at number ^ c turned around: the larger ones
- * to the former. */
+ * to the former. Of one row and that which is as far from the end, and of all rows. */
+#define COMPARE_TURNED(v, w, c, bit)                                                               \
+    do {                                                                                           \
+        const KEYS of_v = SWAPPED(v, c), of_w = SWAPPED(w, c);                                     \
+        v = UPPER_MOST(bit, v, of_w);                                                              \
+        w = UPPER_MOST(bit, w, of_v);                                                              \
+    } while (0)
 #define COMPARE_COLUMNS(x, c, bit)                                                                 \
     _Pragma("GCC unroll 8") for (int i = 0; i < LANES / 2; i++)                                    \
-    {                                                                                              \
-        const KEYS a = x[i], b = x[LANES - 1 - i], of_a = SWAPPED(a, c), of_b = SWAPPED(b, c);     \
-        x[i] = UPPER_MOST(bit, a, of_b);                                                           \
-        x[LANES - 1 - i] = UPPER_MOST(bit, b, of_a);                                               \
-    }
+        COMPARE_TURNED(x[i], x[LANES - 1 - i], c, bit);
 #define COMPARE_ALL_LANES(x, c)                                                                    \
     _Pragma("GCC unroll 16") for (int i = 0; i < LANES; i++) COMPARE_LANES(x[i], c, c);
 
@@ -127,20 +129,20 @@ static void TYPED(sort_block)(KEYS *v)
     for (int i = 0; i < LANES; i++) x[i] = v[i];
     TYPED(sort_columns)(x);
     COMPARE_COLUMNS(x, 1, 1)
-    TYPED(merge_columns)(x, LANES / 2);
+    TYPED(merge_columns)(x, LANES, LANES / 2);
     COMPARE_COLUMNS(x, 3, 2)
     COMPARE_ALL_LANES(x, 1)
-    TYPED(merge_columns)(x, LANES / 2);
+    TYPED(merge_columns)(x, LANES, LANES / 2);
     COMPARE_COLUMNS(x, 7, 4)
     COMPARE_ALL_LANES(x, 2)
     COMPARE_ALL_LANES(x, 1)
-    TYPED(merge_columns)(x, LANES / 2);
+    TYPED(merge_columns)(x, LANES, LANES / 2);
 #if SORT_LANES_16
     COMPARE_COLUMNS(x, 15, 8)
     COMPARE_ALL_LANES(x, 4)
     COMPARE_ALL_LANES(x, 2)
     COMPARE_ALL_LANES(x, 1)
-    TYPED(merge_columns)(x, LANES / 2);
+    TYPED(merge_columns)(x, LANES, LANES / 2);
     TURN_OVER(x, 8)
 #endif
     TURN_OVER(x, 4)
@@ -192,6 +194,116 @@ VECTOR_INLINE void TYPED(merge_sorted)(KEYS *v, int64_t n, int64_t half)
     TYPED(merge_vectors)(v + half, n - half, half / 2);
 }
 
+#if SORT_TABLES
+/* ---- Tables: rows of vectors, a power of two of them and at least a block -------------------- */
+
+/* As merge_columns, of all those rows that are `apart`. */
+VECTOR_INLINE void TYPED(merge_apart)(KEYS *v, int64_t n, int64_t apart, const int rows)
+{
+    for (int64_t first = 0; first < n; first += rows * apart)
+        for (int64_t at = first; at < first + apart; at++) {
+            KEYS x[8];
+#pragma GCC unroll 8
+            for (int i = 0; i < rows; i++) x[i] = v[at + i * apart];
+            TYPED(merge_columns)(x, rows, rows / 2);
+#pragma GCC unroll 8
+            for (int i = 0; i < rows; i++) v[at + i * apart] = x[i];
+        }
+}
+
+/* Rows of 2 half that are bitonic, in order, column by column: up to eight at a time in registers,
+ * the last of them neighbours. */
+static void TYPED(merge_table)(KEYS *v, int64_t n, int64_t half)
+{
+    for (; half >= 32; half /= 8) TYPED(merge_apart)(v, n, half / 4, 8);
+    if (half == 16) TYPED(merge_apart)(v, n, 8, 4);
+    if (half == 8) TYPED(merge_apart)(v, n, 8, 2);
+    TYPED(merge_apart)(v, n, 1, 8);
+}
+
+/* The columns of each two tables of `half` rows, which are in order, as one. */
+static void TYPED(join_tables)(KEYS *v, int64_t n, int64_t half)
+{
+    for (int64_t first = 0; first < n; first += 2 * half)
+        for (int64_t i = 0; i < half; i++)
+            TYPED(compare)(&v[first + i], &v[first + 2 * half - 1 - i]);
+    TYPED(merge_table)(v, n, half / 2);
+}
+
+/* So many columns of a table, which are in order one behind the other, and the next as many as one;
+ * `columns` is a constant. */
+VECTOR_INLINE void TYPED(join_columns)(KEYS *v, int64_t n, const int columns)
+{
+    for (int64_t i = 0; i < n / 2; i++) {
+        KEYS a = v[i], b = v[n - 1 - i];
+        if (columns == 1) COMPARE_TURNED(a, b, 1, 1);
+        if (columns == 2) COMPARE_TURNED(a, b, 3, 2);
+        if (columns == 4) COMPARE_TURNED(a, b, 7, 4);
+        if (columns == 4) COMPARE_LANES(a, 2, 2);
+        if (columns == 4) COMPARE_LANES(b, 2, 2);
+        if (columns >= 2) COMPARE_LANES(a, 1, 1);
+        if (columns >= 2) COMPARE_LANES(b, 1, 1);
+        v[i] = a;
+        v[n - 1 - i] = b;
+    }
+    TYPED(merge_table)(v, n, n / 2);
+}
+
+/* Any table in order, as a block is; at the end its blocks are turned over. */
+static void TYPED(sort_table)(KEYS *v, int64_t n)
+{
+    KEYS rows[SORT_NETWORK_BYTES / sizeof(KEYS)], x[LANES];
+    for (int64_t first = 0; first < n; first += LANES) {
+#pragma GCC unroll 8
+        for (int i = 0; i < LANES; i++) x[i] = v[first + i];
+        TYPED(sort_columns)(x);
+#pragma GCC unroll 8
+        for (int i = 0; i < LANES; i++) rows[first + i] = x[i];
+    }
+    for (int64_t half = LANES; half < n; half *= 2) TYPED(join_tables)(rows, n, half);
+    TYPED(join_columns)(rows, n, 1);
+    TYPED(join_columns)(rows, n, 2);
+    TYPED(join_columns)(rows, n, 4);
+    for (int64_t first = 0; first < n; first += LANES) {
+#pragma GCC unroll 8
+        for (int i = 0; i < LANES; i++) x[i] = rows[first + i];
+        TURN_OVER(x, 4)
+        TURN_OVER(x, 2)
+        TURN_OVER(x, 1)
+#pragma GCC unroll 8
+        for (int i = 0; i < LANES; i++) v[n / LANES * i + first / LANES] = x[i];
+    }
+}
+
+/* A few vectors in order. */
+static void TYPED(sort_few_rows)(KEYS *v, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++) v[j] = TYPED(sort_lanes)(v[j]);
+    for (int64_t half = 1; half < n; half *= 2)
+        for (int64_t j = 0; j + half < n; j += 2 * half)
+            TYPED(merge_sorted)(v + j, n - j < 2 * half ? n - j : 2 * half, half);
+}
+
+/* Any n vectors in order: a table of most of them and the rest, merged. Where little is missing, a
+ * table is filled up, for which v has room. */
+static void TYPED(sort_rows)(KEYS *v, int64_t n)
+{
+    int64_t table = LANES;
+    if (n <= LANES / 2) {
+        TYPED(sort_few_rows)(v, n);
+        return;
+    }
+    while (table < n) table *= 2;
+    if (table > LANES && n < table - table / 4) table /= 2;
+    if (table == LANES)
+        TYPED(sort_block)(v);
+    else
+        TYPED(sort_table)(v, table);
+    if (n <= table) return;
+    TYPED(sort_rows)(v + table, n - table);
+    TYPED(merge_sorted)(v, n, table);
+}
+#else
 /* Any n vectors in order. Blocks come first; a rest of more than half a block is one, too, for
  * which v has room. */
 static void TYPED(sort_rows)(KEYS *v, int64_t n)
@@ -203,15 +315,17 @@ static void TYPED(sort_rows)(KEYS *v, int64_t n)
         for (int64_t j = half < LANES ? i : 0; j + half < n; j += 2 * half)
             TYPED(merge_sorted)(v + j, n - j < 2 * half ? n - j : 2 * half, half);
 }
+#endif
 
 /* Sorts n items of at most SORT_NETWORK_BYTES, from one place to another or to the same. */
 static void TYPED(sort_network)(const void *from, void *to, int64_t n)
 {
     KEYS v[SORT_NETWORK_BYTES / sizeof(KEYS)];
-    const int64_t vectors = (n + LANES - 1) / LANES, blocks = (vectors + LANES - 1) / LANES;
+    int64_t filled = BLOCK;
+    while (filled < n) filled *= 2;
     memcpy(v, from, (size_t)n * sizeof(NUMBER));
-    memset((NUMBER *)v + n, 0xff, (size_t)(blocks * BLOCK - n) * sizeof(NUMBER));
-    TYPED(sort_rows)(v, vectors);
+    memset((NUMBER *)v + n, 0xff, (size_t)(filled - n) * sizeof(NUMBER));
+    TYPED(sort_rows)(v, (n + LANES - 1) / LANES);
     memcpy(to, v, (size_t)n * sizeof(NUMBER));
 }
 
@@ -261,21 +375,35 @@ static int64_t TYPED(sort_part)(const void *items, void *low_items, void *high_i
     return lows;
 }
 
-/* Appends to `to` those of n items whose digit is a share's, while a vector of them has room; how
- * many items were looked at. */
-static int64_t TYPED(sort_take)(const void *items, int64_t n, const sort_share *share, int shift,
-                                void **to, const void *end)
+/* How many of n items are up to `most`. */
+static int64_t TYPED(sort_count)(const void *items, int64_t n, uint64_t most)
+{
+    const NUMBER *from = items;
+    const KEYS bound = (NUMBER)most - (KEYS){0};
+    int64_t count = 0, i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        KEYS v;
+        memcpy(&v, from + i, sizeof v);
+        count += __builtin_popcount(TYPED(SORT_UP_TO)(v, bound));
+    }
+    for (; i < n; i++) count += from[i] <= most;
+    return count;
+}
+
+/* Appends to `to` those of n items that are a share's, while a vector of them has room; how many
+ * items were looked at. */
+static int64_t TYPED(sort_take)(const void *items, int64_t n, const sort_share *share, void **to,
+                                const void *end)
 {
     const NUMBER *from = items;
     NUMBER *taken = *to;
     const KEYS first = (NUMBER)share->first - (KEYS){0};
-    const KEYS last = (NUMBER)(share->values - 1) - (KEYS){0};
+    const KEYS last = (NUMBER)(share->last - share->first) - (KEYS){0};
     int64_t i = 0;
     for (; i + LANES <= n && (const NUMBER *)end - taken >= LANES; i += LANES) {
         KEYS v;
         memcpy(&v, from + i, sizeof v);
-        const KEYS digit = v >> (NUMBER)shift & (NUMBER)SORT_WIDE_MASK;
-        const unsigned own = TYPED(SORT_UP_TO)(digit - first, last);
+        const unsigned own = TYPED(SORT_UP_TO)(v - first, last);
         const KEYS packed = TYPED(SORT_PACKED)(v, own);
         memcpy(taken, &packed, sizeof packed);
         taken += __builtin_popcount(own);
@@ -296,5 +424,7 @@ static int64_t TYPED(sort_take)(const void *items, int64_t n, const sort_share *
 #undef COMPARE_ALL_LANES
 #undef TURN_OVER
 #undef BLOCK
+#undef COMPARE_TURNED
+#undef SORT_TABLES
 #undef SORT_LANES_16
 #undef TYPE
