@@ -1,5 +1,5 @@
 /*
- * Slices chosen by numbers: repeat, reverse_sequence, sequence_mask, boolean_mask.
+ * Slices chosen by numbers: repeat, reverse_sequence, sequence_mask.
  */
 #include "ops/index.h"
 #include "ops/shape.h"
@@ -342,66 +342,4 @@ ED_OP(sequence_mask) = {
 ed_tensor *ed_sequence_mask_with(ed_tensor *lengths, const ed_sequence_mask_options *options)
 {
     return CALL_OP(sequence_mask, options, lengths);
-}
-
-/* ---- boolean_mask ---------------------------------------------------------------------------- */
-
-/* The masked axes as one, of which the slices where the mask is true are gathered. */
-static bool boolean_mask_compose(ed_call *call)
-{
-    ed_tensor *x = call->inputs[0], *mask = call->inputs[1];
-    const ed_ints shape = ed_shape(x), masked = ed_shape(mask);
-    int64_t joined[ED_MAX_RANK];
-    int axis, rank = 0;
-    if (!ops_axis(call, ((const ed_boolean_mask_options *)call->attrs)->axis, (int)shape.count,
-                  &axis))
-        return false;
-    if (masked.count < 1 || masked.count > shape.count - axis ||
-        memcmp(masked.values, shape.values + axis, (size_t)masked.count * sizeof *joined) != 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "the mask is %s; it must have the sizes of x, %s, from axis %lld on",
-                            text_of_tensor(tensor_read(mask)).s, text_of_tensor(tensor_read(x)).s,
-                            text_nth(axis));
-    for (int i = 0; i < axis; i++) joined[rank++] = shape.values[i];
-    joined[rank++] = ed_size(mask);
-    for (int64_t i = axis + masked.count; i < shape.count; i++) joined[rank++] = shape.values[i];
-    ed_tensor *indices = ed_flatten(ed_nonzero(ed_flatten(mask)));
-    return ed_call_result(call, 0,
-                          ed_gather(ed_reshape(x, (ed_ints){joined, rank}), indices, .axis = axis));
-}
-
-static bool boolean_mask_plain(const ed_call *call)
-{
-    const ed_tensor *x = call->inputs[0], *mask = call->inputs[1];
-    const int axis = tensor_axis(((const ed_boolean_mask_options *)call->attrs)->axis, x->rank);
-    const int64_t before = index_product(x->shape, 0, axis),
-                  behind = index_product(x->shape, axis + mask->rank, x->rank);
-    double *to = (double *)call->outputs[0]->data;
-    for (int64_t i = 0; i < before * mask->size; i++)
-        for (int64_t j = 0; j < behind; j++)
-            if (((const double *)mask->data)[i % mask->size] != 0)
-                *to++ = ((const double *)x->data)[i * behind + j];
-    return true;
-}
-
-#define MASKED(a) ED_ATTRS(ED_BOOLEAN_MASK_OPTIONS, ed_boolean_mask_options, .axis = a)
-
-ED_OP(boolean_mask) = {
-    .name = "boolean_mask",
-    .doc = "the slices of x where the mask is true",
-    .operands = {{"x", ED_SET_ALL, 'T'}, {"mask", ED_SET_BOOL, .early = true}},
-    ED_OP_ATTRS(ED_BOOLEAN_MASK_OPTIONS, ed_boolean_mask_options),
-    .compose = boolean_mask_compose,
-    .reference = boolean_mask_plain,
-    .samples = ED_SAMPLES(
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 5, 3), ED_SAMPLE_IN(0, 1, 5)}},
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(0, 1, 3, 4)}},
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4, 5), ED_SAMPLE_IN(0, 1, 3, 4)}, .attrs = MASKED(1)},
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 4), ED_SAMPLE_IN(0, 1, 4)}, .attrs = MASKED(-1)}),
-};
-
-ed_tensor *ed_boolean_mask_with(ed_tensor *x, ed_tensor *mask,
-                                const ed_boolean_mask_options *options)
-{
-    return CALL_OP(boolean_mask, options, x, mask);
 }

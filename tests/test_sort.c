@@ -1,6 +1,6 @@
 /*
- * sort, argsort, top_k, nonzero and boolean_mask of many elements: values of plain loops, with any
- * number of threads. What the definitions promise is checked for all ops alike in test_ops.c.
+ * sort, argsort, top_k, nonzero, boolean_mask and unique of many elements: values of plain loops,
+ * with any number of threads. What the definitions promise is checked for all ops alike in test_ops.c.
  */
 #include "eddy.h"
 #include "tensor/core.h"
@@ -41,14 +41,18 @@ static void check_indices(ed_tensor *mask, int64_t width)
     assert_ptr_equal(at, end);
 }
 
-static void check_elements(ed_tensor *mask)
+/* Of elements of that dtype, in [2, n, width] along axis 1. */
+static void check_elements(ed_tensor *mask, ed_dtype dtype, int64_t width)
 {
-    ed_tensor *x = ed_range(0, (double)mask->size, .dtype = ED_FLOAT64);
-    ed_tensor *y = ed_boolean_mask(x, mask);
+    const int64_t n = mask->size;
+    ed_tensor *x = ed_floor_mod(ed_range(0, (double)(2 * n * width), .dtype = ED_INT64), 251);
+    x = ed_reshape(ed_cast(x, dtype), ED_SHAPE(2, n, width));
+    ed_tensor *y = ed_boolean_mask(x, mask, .axis = 1);
     if (!y) fail_msg("%s", ed_error());
-    const double *v = ed_data(y), *end = v + ed_size(y);
-    for (int64_t i = 0; i < mask->size; i++)
-        if (mask->data[i]) assert_true(v < end && *v++ == (double)i);
+    const double *v = ed_as_doubles(y), *end = v + ed_size(y);
+    for (int64_t i = 0; i < 2 * n; i++)
+        for (int64_t j = 0; mask->data[i % n] && j < width; j++)
+            assert_true(v < end && *v++ == (double)((i * width + j) % 251));
     assert_ptr_equal(v, end);
 }
 
@@ -64,7 +68,9 @@ static void masks(void **state)
                 ED_SCOPE;
                 ed_set_num_threads(t);
                 ed_tensor *mask = mask_of(sizes[k], shares[s]);
-                check_elements(mask);
+                check_elements(mask, s % 2 ? ED_FLOAT32 : ED_FLOAT64, 1);
+                check_elements(mask, t % 2 ? ED_UINT8 : ED_FLOAT16, 1);
+                check_elements(mask, ED_FLOAT32, t);
                 check_indices(mask, sizes[k] ? sizes[k] : 1);
                 if (sizes[k] == 1000) check_indices(mask, 5);
             }
@@ -141,8 +147,8 @@ static void orders(void **state)
 {
     (void)state;
     static const ed_dtype dtypes[] = {ED_FLOAT32, ED_FLOAT64, ED_INT32, ED_INT64, ED_UINT8};
-    static const int64_t lengths[] = {1,   2,   3,   12,   13,   16,   17,   48,   49,   112,
-                                      129, 255, 300, 1000, 2048, 2049, 4096, 4097, 70001};
+    static const int64_t lengths[] = {1,   2,   3,   12,  13,   16,   17,   48,   49,   112,  129,
+                                      255, 300, 500, 700, 1000, 2048, 2049, 4096, 4097, 70001};
     const int threads = ed_num_threads();
     for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
         for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)
@@ -269,10 +275,56 @@ static void the_largest_of_hard_lines(void **state)
     ed_set_num_threads(threads);
 }
 
+/* ---- Different ones -------------------------------------------------------------------------- */
+
+/* Numbers come in order, each stands for one value, and is counted. */
+static void check_unique(ed_tensor *x)
+{
+    ed_tensor *indices, *counts, *values = ed_unique(x, &indices, &counts);
+    if (!values) fail_msg("%s", ed_error());
+    const double *from = ed_as_doubles(x), *v = ed_as_doubles(values);
+    const int64_t *at = ed_data(indices), n = ed_size(values);
+    int64_t *seen = calloc((size_t)n + 1, sizeof *seen), next = 0;
+    for (int64_t i = 0; i < ed_size(x); i++) {
+        assert_true(at[i] >= 0 && at[i] <= next && at[i] < n && v[at[i]] == from[i]);
+        next += at[i] == next;
+        seen[at[i]]++;
+    }
+    assert_int_equal(next, n);
+    assert_memory_equal(seen, ed_data(counts), (size_t)n * sizeof *seen);
+    const double *sorted = ed_as_doubles(ed_sort(values));
+    for (int64_t i = 1; i < n; i++) assert_true(sorted[i] > sorted[i - 1]);
+    free(seen);
+}
+
+static void different(void **state)
+{
+    (void)state;
+    static const ed_dtype dtypes[] = {ED_INT32, ED_INT64, ED_UINT8, ED_FLOAT32};
+    static const int64_t sizes[] = {1, 511, 70000, 200003}, ranges[] = {1, 90, 30000, 1 << 24};
+    const int threads = ed_num_threads();
+    for (int k = 0; k < 4 * 4 * 4 * 3; k++) {
+        ED_SCOPE;
+        uint64_t seed = (uint64_t)k;
+        const ed_dtype dtype = dtypes[k % 4];
+        const int64_t n = sizes[k / 4 % 4], range = ranges[k / 16 % 4];
+        const bool bytes = dtype == ED_UINT8;
+        ed_tensor *x = scope_give(tensor_new(ED_INT64, 1, &n));
+        for (int64_t i = 0; i < n; i++)
+            ((int64_t *)x->data)[i] =
+                100 + next_number(&seed) % (bytes && range > 150 ? 150 : range);
+        ed_set_num_threads(1 + k / 64);
+        check_unique(ed_cast(x, dtype));
+        if (!bytes) check_unique(ed_cast(ed_sub(x, 110), dtype));
+    }
+    ed_set_num_threads(threads);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(masks, check_end),
+        cmocka_unit_test_teardown(different, check_end),
         cmocka_unit_test_teardown(orders, check_end),
         cmocka_unit_test_teardown(plain_orders, check_end),
         cmocka_unit_test_teardown(hard_orders, check_end),
