@@ -18,10 +18,17 @@ static ed_tensor *packed(const ed_tensor *x)
 
 /* ---- unique ---------------------------------------------------------------------------------- */
 
+enum {
+    UNIQUE_SOME = 512, /* elements whose bits are taken at once */
+    UNIQUE_PARTS = 16,
+    UNIQUE_PART = HARD(64, 1 << 16) /* elements of a part, at least */
+};
+
 /* A hash table of the elements found so far, by their bits; slots hold their numbers plus 1. */
 typedef struct unique_table {
-    uint64_t *bits; /* of the elements found */
-    int64_t *counts, *slots;
+    uint64_t *bits;           /* of the elements found */
+    int64_t *firsts, *counts; /* where each is first, and how often it is there */
+    int64_t *slots;
     int64_t found, limit; /* half the slots, at which there will be more */
     int shift;            /* 64 less the slots' power of two */
 } unique_table;
@@ -77,19 +84,21 @@ static bool unique_grow(unique_table *t)
     return true;
 }
 
-/* Numbers elements with the bits; false without memory. */
-static bool unique_number_some(unique_table *t, const uint64_t *bits, int64_t n, int64_t *numbers)
+/* Numbers elements from `first` on with the bits; false without memory. */
+static bool unique_number_some(unique_table *t, const uint64_t *bits, int64_t first, int64_t n,
+                               int64_t *numbers)
 {
     for (int64_t i = 0; i < n; i++) {
         if (t->found >= t->limit && !unique_grow(t)) return false;
         int64_t *slot = unique_slot(t, bits[i]);
         if (!*slot) {
             t->bits[t->found] = bits[i];
+            t->firsts[t->found] = first + i;
             t->counts[t->found] = 0;
             *slot = ++t->found;
         }
-        numbers[i] = *slot - 1;
-        t->counts[numbers[i]]++;
+        numbers[first + i] = *slot - 1;
+        t->counts[*slot - 1]++;
     }
     return true;
 }
@@ -97,14 +106,171 @@ static bool unique_number_some(unique_table *t, const uint64_t *bits, int64_t n,
 /* Numbers all elements; false without memory. */
 static bool unique_number(unique_table *t, const ed_tensor *x, int64_t *numbers)
 {
-    enum { SOME = 512 };
-    uint64_t bits[SOME];
-    for (int64_t first = 0; first < x->size; first += SOME) {
-        const int64_t n = x->size - first < SOME ? x->size - first : SOME;
+    uint64_t bits[UNIQUE_SOME];
+    t->bits = memory_alloc((size_t)x->size * sizeof *t->bits);
+    t->firsts = memory_alloc((size_t)x->size * sizeof *t->firsts);
+    t->counts = memory_alloc((size_t)x->size * sizeof *t->counts);
+    if (!t->bits || !t->firsts || !t->counts) return false;
+    for (int64_t first = 0; first < x->size; first += UNIQUE_SOME) {
+        const int64_t n = x->size - first < UNIQUE_SOME ? x->size - first : UNIQUE_SOME;
         unique_bits(x, first, n, bits);
-        if (!unique_number_some(t, bits, n, numbers + first)) return false;
+        if (!unique_number_some(t, bits, first, n, numbers)) return false;
     }
     return true;
+}
+
+/* ---- Integers of a small range: those of each part counted by value, without a hash ----------- */
+
+/* Elements that follow one another, the bits of which are from `least` to `most`; `found` of them
+ * differ. */
+typedef struct unique_part {
+    uint64_t least, most;
+    int64_t found;
+} unique_part;
+
+typedef struct unique_range {
+    const ed_tensor *x;
+    int64_t *numbers;
+    int64_t n_parts, each; /* each: elements of a part */
+    uint64_t least;
+    int64_t values;           /* that an element may have, from the least on */
+    int64_t *counts, *firsts; /* [n_parts, values]: of each value; of those found, in order */
+    int64_t *number;          /* [values]: of each value, plus 1 */
+    unique_part parts[UNIQUE_PARTS];
+} unique_range;
+
+/* A step over the n elements from `first` on, of the part. */
+typedef void unique_step(unique_range *r, int64_t part, const uint64_t *bits, int64_t first,
+                         int64_t n);
+
+static inline __attribute__((always_inline)) void unique_walk(unique_range *r, int64_t part,
+                                                              unique_step *step)
+{
+    uint64_t bits[UNIQUE_SOME];
+    const int64_t size = r->x->size, end = (part + 1) * r->each;
+    for (int64_t at = part * r->each; at < end && at < size; at += UNIQUE_SOME) {
+        int64_t n = (end < size ? end : size) - at;
+        if (n > UNIQUE_SOME) n = UNIQUE_SOME;
+        unique_bits(r->x, at, n, bits);
+        step(r, part, bits, at, n);
+    }
+}
+
+static void unique_limit_some(unique_range *r, int64_t part, const uint64_t *bits, int64_t first,
+                              int64_t n)
+{
+    unique_part *p = &r->parts[part];
+    (void)first;
+    for (int64_t i = 0; i < n; i++) {
+        p->least = bits[i] < p->least ? bits[i] : p->least;
+        p->most = bits[i] > p->most ? bits[i] : p->most;
+    }
+}
+
+static void unique_count_some(unique_range *r, int64_t part, const uint64_t *bits, int64_t first,
+                              int64_t n)
+{
+    int64_t *counts = r->counts + part * r->values, *firsts = r->firsts + part * r->values;
+    int64_t found = r->parts[part].found;
+    for (int64_t i = 0; i < n; i++)
+        if (!counts[bits[i] - r->least]++) firsts[found++] = first + i;
+    r->parts[part].found = found;
+}
+
+static void unique_write_some(unique_range *r, int64_t part, const uint64_t *bits, int64_t first,
+                              int64_t n)
+{
+    (void)part;
+    for (int64_t i = 0; i < n; i++) r->numbers[first + i] = r->number[bits[i] - r->least] - 1;
+}
+
+static void unique_limits(int64_t first, int64_t last, int worker, void *user)
+{
+    (void)worker;
+    for (int64_t part = first; part < last; part++) unique_walk(user, part, unique_limit_some);
+}
+
+static void unique_counts(int64_t first, int64_t last, int worker, void *user)
+{
+    (void)worker;
+    for (int64_t part = first; part < last; part++) unique_walk(user, part, unique_count_some);
+}
+
+static void unique_numbers(int64_t first, int64_t last, int worker, void *user)
+{
+    (void)worker;
+    for (int64_t part = first; part < last; part++) unique_walk(user, part, unique_write_some);
+}
+
+/* Whether there are so few values between the least and the most that counting them is little work
+ * beside that of the elements. */
+static bool unique_is_narrow(unique_range *r)
+{
+    uint64_t most = 0;
+    if (!r->x->size || ED_SET_FLOAT & 1u << r->x->dtype) return false;
+    const int64_t parts = r->x->size / UNIQUE_PART, threads = threads_count();
+    r->n_parts = parts < 1 ? 1 : parts < threads ? parts : threads;
+    if (r->n_parts > UNIQUE_PARTS) r->n_parts = UNIQUE_PARTS;
+    r->each = (r->x->size + r->n_parts - 1) / r->n_parts;
+    for (int64_t p = 0; p < r->n_parts; p++) r->parts[p] = (unique_part){.least = UINT64_MAX};
+    threads_run(r->n_parts, 1, unique_limits, r);
+    r->least = UINT64_MAX;
+    for (int64_t p = 0; p < r->n_parts; p++) {
+        if (r->parts[p].least < r->least) r->least = r->parts[p].least;
+        if (r->parts[p].most > most) most = r->parts[p].most;
+    }
+    if (most - r->least >= (uint64_t)r->each) return false;
+    r->values = (int64_t)(most - r->least) + 1;
+    return true;
+}
+
+/* The parts' values in order of their first element get numbers. */
+static void unique_join(unique_range *r, unique_table *t)
+{
+    for (int64_t p = 0; p < r->n_parts; p++)
+        for (int64_t k = 0; k < r->parts[p].found; k++) {
+            const int64_t first = r->firsts[p * r->values + k];
+            uint64_t bits;
+            unique_bits(r->x, first, 1, &bits);
+            const int64_t value = (int64_t)(bits - r->least);
+            if (!r->number[value]) {
+                t->firsts[t->found] = first;
+                t->counts[t->found] = 0;
+                r->number[value] = ++t->found;
+            }
+            t->counts[r->number[value] - 1] += r->counts[p * r->values + value];
+        }
+}
+
+/* Numbers all elements; false without memory. */
+static bool unique_by_value(unique_range *r, unique_table *t)
+{
+    const size_t values = (size_t)r->values, all = (size_t)r->n_parts * values;
+    r->counts = memory_zalloc(all * sizeof *r->counts);
+    r->firsts = memory_alloc(all * sizeof *r->firsts);
+    r->number = memory_zalloc(values * sizeof *r->number);
+    t->firsts = memory_alloc(values * sizeof *t->firsts);
+    t->counts = memory_alloc(values * sizeof *t->counts);
+    const bool ok = r->counts && r->firsts && r->number && t->firsts && t->counts;
+    if (ok) {
+        threads_run(r->n_parts, 1, unique_counts, r);
+        unique_join(r, t);
+        threads_run(r->n_parts, 1, unique_numbers, r);
+    }
+    memory_free(r->number);
+    memory_free(r->firsts);
+    memory_free(r->counts);
+    return ok;
+}
+
+/* By value or by hash; false without memory. */
+static bool unique_number_all(unique_table *t, const ed_tensor *x, int64_t *numbers)
+{
+    unique_range r = {.x = x, .numbers = numbers};
+    const bool outer = threads_may_stop(false); /* what nobody saw would be missing */
+    const bool ok = unique_is_narrow(&r) ? unique_by_value(&r, t) : unique_number(t, x, numbers);
+    threads_may_stop(outer);
+    return ok;
 }
 
 /* The outputs: of each number the element that got it first. */
@@ -113,12 +279,11 @@ static bool unique_outputs(ed_call *call, const ed_tensor *x, const unique_table
 {
     ed_tensor *values = scope_give(tensor_new(x->dtype, 1, &t->found));
     ed_tensor *counts = scope_give(tensor_new(ED_INT64, 1, &t->found));
-    const int64_t element = (int64_t)dtype_size(x->dtype), *all = (const int64_t *)numbers->data;
+    const int64_t element = (int64_t)dtype_size(x->dtype);
     if (!values || !counts) return false;
     memcpy(counts->data, t->counts, (size_t)t->found * sizeof *t->counts);
-    for (int64_t i = 0, next = 0; i < x->size; i++)
-        if (all[i] == next)
-            memcpy(values->data + next++ * element, x->data + i * element, (size_t)element);
+    for (int64_t i = 0; i < t->found; i++)
+        memcpy(values->data + i * element, x->data + t->firsts[i] * element, (size_t)element);
     return ed_call_result(call, 0, values) && ed_call_result(call, 1, numbers) &&
            ed_call_result(call, 2, counts);
 }
@@ -130,14 +295,13 @@ static bool unique_compose(ed_call *call)
     if (x->rank != 1)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "x must have rank 1, got %s",
                             text_of_tensor(x).s);
-    unique_table t = {.bits = memory_alloc((size_t)x->size * sizeof *t.bits),
-                      .counts = memory_alloc((size_t)x->size * sizeof *t.counts)};
+    unique_table t = {.found = 0};
     ed_tensor *numbers = scope_give(tensor_new(ED_INT64, 1, x->shape));
-    const bool ok = t.bits && t.counts && numbers &&
-                    unique_number(&t, x, (int64_t *)numbers->data) &&
+    const bool ok = numbers && unique_number_all(&t, x, (int64_t *)numbers->data) &&
                     unique_outputs(call, x, &t, numbers);
     memory_free(t.slots);
     memory_free(t.counts);
+    memory_free(t.firsts);
     memory_free(t.bits);
     return ok;
 }
