@@ -121,118 +121,94 @@ static bool unique_number(unique_table *t, const ed_tensor *x, int64_t *numbers)
 
 /* ---- Integers of a small range: those of each part counted by value, without a hash ----------- */
 
-/* Elements that follow one another, the bits of which are from `least` to `most`; `found` of them
- * differ. */
-typedef struct unique_part {
-    uint64_t least, most;
-    int64_t found;
-} unique_part;
-
+/* Parts are elements that follow one another; found: how many values a part has. */
 typedef struct unique_range {
     const ed_tensor *x;
     int64_t *numbers;
-    int64_t n_parts, each; /* each: elements of a part */
-    uint64_t least;
-    int64_t values;           /* that an element may have, from the least on */
-    int64_t *counts, *firsts; /* [n_parts, values]: of each value; of those found, in order */
+    int64_t parts, each;      /* each: elements of a part */
+    int64_t least, values;    /* that an element may have, and how many from it on */
+    int64_t *counts, *firsts; /* [parts, values]: of each value; of those found, in order */
     int64_t *number;          /* [values]: of each value, plus 1 */
-    unique_part parts[UNIQUE_PARTS];
+    int64_t found[UNIQUE_PARTS];
 } unique_range;
 
-/* A step over the n elements from `first` on, of the part. */
-typedef void unique_step(unique_range *r, int64_t part, const uint64_t *bits, int64_t first,
-                         int64_t n);
-
-static inline __attribute__((always_inline)) void unique_walk(unique_range *r, int64_t part,
-                                                              unique_step *step)
+/* Elements first..first+n-1, at most UNIQUE_SOME: their own, or in the room. */
+static const int64_t *unique_integers(const ed_tensor *x, int64_t first, int64_t n, int64_t *room)
 {
-    uint64_t bits[UNIQUE_SOME];
+    if (x->dtype == ED_INT32 || x->dtype == ED_INT64) return index_some(x, first, n, room);
+    unique_bits(x, first, n, (uint64_t *)room);
+    return room;
+}
+
+/* The next elements of a part from `at` on, of which there are *n: 0 at its end. */
+static const int64_t *unique_next(const unique_range *r, int64_t part, int64_t at, int64_t *n,
+                                  int64_t *room)
+{
     const int64_t size = r->x->size, end = (part + 1) * r->each;
-    for (int64_t at = part * r->each; at < end && at < size; at += UNIQUE_SOME) {
-        int64_t n = (end < size ? end : size) - at;
-        if (n > UNIQUE_SOME) n = UNIQUE_SOME;
-        unique_bits(r->x, at, n, bits);
-        step(r, part, bits, at, n);
+    *n = (end < size ? end : size) - at;
+    if (*n > UNIQUE_SOME) *n = UNIQUE_SOME;
+    return *n > 0 ? unique_integers(r->x, at, *n, room) : NULL;
+}
+
+static void unique_counts(int64_t begin, int64_t last, int worker, void *user)
+{
+    unique_range *r = user;
+    int64_t room[UNIQUE_SOME], n;
+    const int64_t *v;
+    (void)worker;
+    for (int64_t part = begin; part < last; part++) {
+        int64_t *counts = r->counts + part * r->values, *firsts = r->firsts + part * r->values;
+        int64_t found = 0;
+        for (int64_t at = part * r->each; (v = unique_next(r, part, at, &n, room)); at += n)
+            for (int64_t i = 0; i < n; i++)
+                if (!counts[v[i] - r->least]++) firsts[found++] = at + i;
+        r->found[part] = found;
     }
 }
 
-static void unique_limit_some(unique_range *r, int64_t part, const uint64_t *bits, int64_t first,
-                              int64_t n)
+static void unique_numbers(int64_t begin, int64_t last, int worker, void *user)
 {
-    unique_part *p = &r->parts[part];
-    (void)first;
-    for (int64_t i = 0; i < n; i++) {
-        p->least = bits[i] < p->least ? bits[i] : p->least;
-        p->most = bits[i] > p->most ? bits[i] : p->most;
-    }
-}
-
-static void unique_count_some(unique_range *r, int64_t part, const uint64_t *bits, int64_t first,
-                              int64_t n)
-{
-    int64_t *counts = r->counts + part * r->values, *firsts = r->firsts + part * r->values;
-    int64_t found = r->parts[part].found;
-    for (int64_t i = 0; i < n; i++)
-        if (!counts[bits[i] - r->least]++) firsts[found++] = first + i;
-    r->parts[part].found = found;
-}
-
-static void unique_write_some(unique_range *r, int64_t part, const uint64_t *bits, int64_t first,
-                              int64_t n)
-{
-    (void)part;
-    for (int64_t i = 0; i < n; i++) r->numbers[first + i] = r->number[bits[i] - r->least] - 1;
-}
-
-static void unique_limits(int64_t first, int64_t last, int worker, void *user)
-{
+    const unique_range *r = user;
+    int64_t room[UNIQUE_SOME], n;
+    const int64_t *v;
     (void)worker;
-    for (int64_t part = first; part < last; part++) unique_walk(user, part, unique_limit_some);
+    for (int64_t part = begin; part < last; part++)
+        for (int64_t at = part * r->each; (v = unique_next(r, part, at, &n, room)); at += n)
+            for (int64_t i = 0; i < n; i++) r->numbers[at + i] = r->number[v[i] - r->least] - 1;
 }
 
-static void unique_counts(int64_t first, int64_t last, int worker, void *user)
-{
-    (void)worker;
-    for (int64_t part = first; part < last; part++) unique_walk(user, part, unique_count_some);
-}
-
-static void unique_numbers(int64_t first, int64_t last, int worker, void *user)
-{
-    (void)worker;
-    for (int64_t part = first; part < last; part++) unique_walk(user, part, unique_write_some);
-}
-
-/* Whether there are so few values between the least and the most that counting them is little work
- * beside that of the elements. */
+/* Whether there are so few values between the least and the most, 0 among them, that counting them
+ * is little work beside that of the elements. */
 static bool unique_is_narrow(unique_range *r)
 {
-    uint64_t most = 0;
-    if (!r->x->size || ED_SET_FLOAT & 1u << r->x->dtype) return false;
-    const int64_t parts = r->x->size / UNIQUE_PART, threads = threads_count();
-    r->n_parts = parts < 1 ? 1 : parts < threads ? parts : threads;
-    if (r->n_parts > UNIQUE_PARTS) r->n_parts = UNIQUE_PARTS;
-    r->each = (r->x->size + r->n_parts - 1) / r->n_parts;
-    for (int64_t p = 0; p < r->n_parts; p++) r->parts[p] = (unique_part){.least = UINT64_MAX};
-    threads_run(r->n_parts, 1, unique_limits, r);
-    r->least = UINT64_MAX;
-    for (int64_t p = 0; p < r->n_parts; p++) {
-        if (r->parts[p].least < r->least) r->least = r->parts[p].least;
-        if (r->parts[p].most > most) most = r->parts[p].most;
+    const ed_tensor *x = r->x;
+    const int64_t parts = x->size / UNIQUE_PART, threads = threads_count();
+    const size_t element = dtype_size(x->dtype);
+    uint64_t most = 0; /* from the least on */
+    if (!x->size || ED_SET_FLOAT & 1u << x->dtype) return false;
+    r->parts = parts < 1 ? 1 : parts < threads ? parts : threads;
+    if (r->parts > UNIQUE_PARTS) r->parts = UNIQUE_PARTS;
+    r->each = (x->size + r->parts - 1) / r->parts;
+    if (x->dtype == ED_INT32 || x->dtype == ED_INT64) {
+        const index_order order = index_order_of(x);
+        r->least = order.least;
+        most = (uint64_t)order.largest - (uint64_t)order.least;
+    } else {
+        most = element <= 2 ? ((uint64_t)1 << 8 * element) - 1 : UINT64_MAX;
     }
-    if (most - r->least >= (uint64_t)r->each) return false;
-    r->values = (int64_t)(most - r->least) + 1;
+    if (most >= (uint64_t)r->each) return false;
+    r->values = (int64_t)most + 1;
     return true;
 }
 
 /* The parts' values in order of their first element get numbers. */
 static void unique_join(unique_range *r, unique_table *t)
 {
-    for (int64_t p = 0; p < r->n_parts; p++)
-        for (int64_t k = 0; k < r->parts[p].found; k++) {
+    int64_t room;
+    for (int64_t p = 0; p < r->parts; p++)
+        for (int64_t k = 0; k < r->found[p]; k++) {
             const int64_t first = r->firsts[p * r->values + k];
-            uint64_t bits;
-            unique_bits(r->x, first, 1, &bits);
-            const int64_t value = (int64_t)(bits - r->least);
+            const int64_t value = *unique_integers(r->x, first, 1, &room) - r->least;
             if (!r->number[value]) {
                 t->firsts[t->found] = first;
                 t->counts[t->found] = 0;
@@ -245,7 +221,7 @@ static void unique_join(unique_range *r, unique_table *t)
 /* Numbers all elements; false without memory. */
 static bool unique_by_value(unique_range *r, unique_table *t)
 {
-    const size_t values = (size_t)r->values, all = (size_t)r->n_parts * values;
+    const size_t values = (size_t)r->values, all = (size_t)r->parts * values;
     r->counts = memory_zalloc(all * sizeof *r->counts);
     r->firsts = memory_alloc(all * sizeof *r->firsts);
     r->number = memory_zalloc(values * sizeof *r->number);
@@ -253,9 +229,9 @@ static bool unique_by_value(unique_range *r, unique_table *t)
     t->counts = memory_alloc(values * sizeof *t->counts);
     const bool ok = r->counts && r->firsts && r->number && t->firsts && t->counts;
     if (ok) {
-        threads_run(r->n_parts, 1, unique_counts, r);
+        threads_run(r->parts, 1, unique_counts, r);
         unique_join(r, t);
-        threads_run(r->n_parts, 1, unique_numbers, r);
+        threads_run(r->parts, 1, unique_numbers, r);
     }
     memory_free(r->number);
     memory_free(r->firsts);
