@@ -22,6 +22,13 @@ VECTOR_INLINE void prefetch_ahead(const void *group, int64_t ahead, int64_t byte
         __builtin_prefetch((const char *)group + ahead + at);
 }
 
+/*
+ * A fold of one number waits for memory alone. With AVX-512 prefetches keep that busy; the other
+ * sets' machines do better without, if two groups far from each other are read at a time: Zen 3
+ * reads 64 MB in 5.8 ms with prefetches, in 4.7 without, in 3.9 by two groups.
+ */
+enum { ABREAST = VECTOR_BYTES < 64 ? LANES_ABREAST : 1 };
+
 /* The folds that ops/reduce_fold.typed.h is given by name. */
 #define fold_sum  LANES_SUM
 #define fold_prod LANES_PROD

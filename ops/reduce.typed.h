@@ -2,12 +2,26 @@
 
 /* ---- Folds of one number: sum, product, maximum, minimum ------------------------------------- */
 
-VECTOR_INLINE void TYPED(fold_groups)(lanes_fold fold, const NUMBER *x, int64_t apart,
-                                      int64_t groups, int64_t n, int64_t ahead, NUMBER *state)
+/* States of `rows` groups, `half` groups from each other: the first's at `state`. */
+VECTOR_INLINE void TYPED(fold_some)(lanes_fold fold, lanes_map map, const int rows, const NUMBER *x,
+                                    int64_t apart, int64_t half, int64_t n, NUMBER *state)
 {
-    for (int64_t i = 0; i < groups; i++) {
-        prefetch_ahead(x + i * apart, ahead, n * (int64_t)sizeof *x);
-        state[i] = lanes_row(fold, LANES_ITSELF, x + i * apart, n, 0);
+    const NUMBER *const from[LANES_ABREAST] = {x, x + half * apart}, zero[LANES_ABREAST] = {0};
+    NUMBER to[LANES_ABREAST];
+    lanes_abreast(fold, map, rows, from, n, zero, NULL, to);
+    for (int r = 0; r < rows; r++) state[r * half] = to[r];
+}
+
+VECTOR_INLINE void TYPED(fold_groups)(lanes_fold fold, lanes_map map, const NUMBER *x,
+                                      int64_t apart, int64_t groups, int64_t n, int64_t ahead,
+                                      NUMBER *state)
+{
+    const int64_t half = ABREAST == 2 ? groups / 2 : 0;
+    for (int64_t i = 0; i < half; i++)
+        TYPED(fold_some)(fold, map, 2, x + i * apart, apart, half, n, state + i);
+    for (int64_t i = 2 * half; i < groups; i++) {
+        if (ABREAST == 1) prefetch_ahead(x + i * apart, ahead, n * (int64_t)sizeof *x);
+        TYPED(fold_some)(fold, map, 1, x + i * apart, apart, 0, n, state + i);
     }
 }
 
@@ -34,15 +48,10 @@ VECTOR_INLINE void TYPED(fold_merge)(lanes_fold fold, NUMBER *to, const NUMBER *
 
 /* ---- Sum of squares -------------------------------------------------------------------------- */
 
-static void TYPED(reduce_squares_groups)(const void *x, int64_t apart, int64_t width, int64_t n,
+static void TYPED(reduce_squares_groups)(const void *x, int64_t apart, int64_t groups, int64_t n,
                                          int64_t ahead, void *state)
 {
-    NUMBER *first = state;
-    for (int64_t i = 0; i < width; i++) {
-        const NUMBER *from = (const NUMBER *)x + i * apart;
-        prefetch_ahead(from, ahead, n * (int64_t)sizeof *from);
-        first[i] = lanes_row(LANES_SUM, LANES_SQUARED, from, n, 0);
-    }
+    TYPED(fold_groups)(LANES_SUM, LANES_SQUARED, x, apart, groups, n, ahead, state);
 }
 
 static void TYPED(reduce_squares_rows)(const void *const *rows, int64_t n, int64_t width,

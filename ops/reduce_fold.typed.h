@@ -8,7 +8,7 @@
 static void FOLDED(groups)(const void *x, int64_t apart, int64_t groups, int64_t n, int64_t ahead,
                            void *state)
 {
-    TYPED(fold_groups)(FOLD_KIND, x, apart, groups, n, ahead, state);
+    TYPED(fold_groups)(FOLD_KIND, LANES_ITSELF, x, apart, groups, n, ahead, state);
 }
 
 static void FOLDED(rows)(const void *const *rows, int64_t n, int64_t width, void *state,

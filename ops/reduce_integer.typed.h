@@ -20,9 +20,11 @@ VECTOR_INLINE NUMBER TYPED(fold_two)(lanes_fold fold, NUMBER a, NUMBER b)
     }
 }
 
-VECTOR_INLINE void TYPED(fold_groups)(lanes_fold fold, const NUMBER *x, int64_t apart,
-                                      int64_t groups, int64_t n, int64_t ahead, NUMBER *state)
+VECTOR_INLINE void TYPED(fold_groups)(lanes_fold fold, lanes_map map, const NUMBER *x,
+                                      int64_t apart, int64_t groups, int64_t n, int64_t ahead,
+                                      NUMBER *state)
 {
+    (void)map; /* integers are folded as they are */
     for (int64_t i = 0; i < groups; i++) {
         const NUMBER *from = x + i * apart;
         prefetch_ahead(from, ahead, n * (int64_t)sizeof *from);

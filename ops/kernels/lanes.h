@@ -16,7 +16,7 @@
 #include "ops/kernels/vector.h"
 #include <stdbool.h>
 
-enum { LANES_ALL = 16, LANES_GROUP = 4 * LANES_ALL, LANES_AHEAD = 2 };
+enum { LANES_ALL = 16, LANES_GROUP = 4 * LANES_ALL, LANES_AHEAD = 2, LANES_ABREAST = 2 };
 
 /* How two numbers become one. Larger and smaller: NaN if either is. */
 typedef enum lanes_fold { LANES_SUM, LANES_PROD, LANES_MAX, LANES_MIN } lanes_fold;
@@ -71,6 +71,10 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
  *     lanes_put(to, x, left)         stores them
  *     lanes_across(fold, acc)        LANES_ALL / VECTOR vectors of sixteen lanes: one number
  *     lanes_row(fold, map, x, n, m)  the fold of n adjoining numbers
+ *     lanes_abreast(fold, map, rows, x, n, m, next, to)
+ *                                    those of x[0] and, if `rows` is 2, x[1], less m[0] and m[1],
+ *                                    into to[0] and to[1]; n numbers at `next` are prefetched
+ *                                    meanwhile, unless it is NULL
  *     lanes_rows(fold, map, rows, n, width, m, acc, to)
  *                                    `width` such folds at once, of rows[0][c], rows[1][c], ...
  *                                    with m[c] into to[c]; acc: room for sixteen rows
@@ -78,7 +82,8 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
  *
  * m, acc and to of lanes_rows have room for whole vectors, whatever the width.
  *
- * fold and map are constants wherever these are used, and what depends on them folds away.
+ * fold, map and the number of rows abreast are constants wherever these are used, and what depends
+ * on them folds away.
  */
 #define lanes_two(fold, a, b)         VECTOR_CHOOSE(lanes_two, a)(fold, a, b)
 #define lanes_mapped(map, x, m)       VECTOR_CHOOSE(lanes_mapped, x)(map, x, m)
@@ -90,6 +95,8 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 #define lanes_row(fold, map, x, n, m) VECTOR_CHOOSE_FROM(lanes_row, x)(fold, map, x, n, m)
 #define lanes_row_and(fold, map, x, n, m, next)                                                    \
     VECTOR_CHOOSE_FROM(lanes_row_and, x)(fold, map, x, n, m, next)
+#define lanes_abreast(fold, map, rows, x, n, m, next, to)                                          \
+    VECTOR_CHOOSE_FROM(lanes_abreast, *(x))(fold, map, rows, x, n, m, next, to)
 #define lanes_rows(fold, map, rows, n, width, m, acc, to)                                          \
     VECTOR_CHOOSE_FROM(lanes_rows, *(rows))(fold, map, rows, n, width, m, acc, to)
 

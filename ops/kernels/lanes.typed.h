@@ -93,29 +93,41 @@ VECTOR_INLINE VECTOR TYPED(lanes_rest)(lanes_fold fold, lanes_map map, const NUM
     return t;
 }
 
+VECTOR_INLINE void TYPED(lanes_abreast)(lanes_fold fold, lanes_map map, const int rows,
+                                        const NUMBER *const x[], int64_t n, const NUMBER mean[],
+                                        const NUMBER *next, NUMBER to[])
+{
+    enum { N = LANES_ALL / VECTOR_LANES };
+    VECTOR m[LANES_ABREAST], acc[LANES_ABREAST][N];
+    for (int r = 0; r < rows; r++) {
+        m[r] = TYPED(vset)(mean[r]);
+        for (int v = 0; v < N; v++) acc[r][v] = TYPED(vset)(TYPED(lanes_identity)(fold));
+    }
+    int64_t i = 0;
+    for (; i + LANES_GROUP <= n; i += LANES_GROUP) {
+        for (int at = 0; next && at < LANES_GROUP; at += 64 / (int)sizeof *next)
+            __builtin_prefetch(next + i + at);
+        for (int r = 0; r < rows; r++)
+            for (int v = 0; v < N; v++) {
+                const VECTOR t = TYPED(lanes_group)(fold, map, x[r] + i + v * VECTOR_LANES, m[r]);
+                acc[r][v] = TYPED(lanes_two)(fold, acc[r][v], t);
+            }
+    }
+    for (int r = 0; r < rows && i < n; r++)
+        for (int v = 0; v < N; v++) {
+            const int64_t at = i + v * VECTOR_LANES;
+            const VECTOR t = TYPED(lanes_rest)(fold, map, x[r] + at, n - at, m[r]);
+            acc[r][v] = TYPED(lanes_two)(fold, acc[r][v], t);
+        }
+    for (int r = 0; r < rows; r++) to[r] = TYPED(lanes_across)(fold, acc[r]);
+}
+
 VECTOR_INLINE NUMBER TYPED(lanes_row_and)(lanes_fold fold, lanes_map map, const NUMBER *x,
                                           int64_t n, NUMBER mean, const NUMBER *next)
 {
-    enum { N = LANES_ALL / VECTOR_LANES };
-    const VECTOR m = TYPED(vset)(mean);
-    VECTOR acc[N];
-    for (int v = 0; v < N; v++) acc[v] = TYPED(vset)(TYPED(lanes_identity)(fold));
-    int64_t i = 0;
-    for (; i + LANES_GROUP <= n; i += LANES_GROUP) {
-        for (int at = 0; next && at < LANES_GROUP; at += 64 / (int)sizeof *x)
-            __builtin_prefetch(next + i + at);
-        for (int v = 0; v < N; v++) {
-            const VECTOR t = TYPED(lanes_group)(fold, map, x + i + v * VECTOR_LANES, m);
-            acc[v] = TYPED(lanes_two)(fold, acc[v], t);
-        }
-    }
-    if (i < n)
-        for (int v = 0; v < N; v++) {
-            const int64_t at = i + v * VECTOR_LANES;
-            acc[v] =
-                TYPED(lanes_two)(fold, acc[v], TYPED(lanes_rest)(fold, map, x + at, n - at, m));
-        }
-    return TYPED(lanes_across)(fold, acc);
+    NUMBER y;
+    TYPED(lanes_abreast)(fold, map, 1, &x, n, &mean, next, &y);
+    return y;
 }
 
 VECTOR_INLINE NUMBER TYPED(lanes_row)(lanes_fold fold, lanes_map map, const NUMBER *x, int64_t n,
