@@ -1,6 +1,7 @@
-/* eigh, eigvalsh, svd, svdvals: small matrices many at a time (small.h), others by LAPACK. Its
- * matrices lie column by column: what it takes for a matrix is the transpose of ours. */
+/* eigh, eigvalsh, svd, svdvals: small matrices many at a time (small.h), others one by one
+ * (spectral.h). */
 #include "ops/kernels/lapack.h"
+#include "ops/kernels/spectral.h"
 #include "ops/matrices.h"
 #include "ops/ops.h"
 #include "tensor/copy.h"
@@ -54,24 +55,17 @@ static int64_t check_lower(ed_dtype dtype, int64_t n, const char *a)
     return wrong;
 }
 
-/* Our lower triangle is LAPACK's upper one. */
 static int64_t eigh_one(const ed_call *call, int64_t i)
 {
     const ed_tensor *a = call->inputs[0], *w = call->outputs[0];
     const int64_t n = matrix_rows(a);
-    const size_t size = dtype_size(a->dtype), bytes = (size_t)(n * n) * size;
-    const bool vectors = call->n_outputs > 1;
-    void *values = w->data + (size_t)(i * n) * size;
+    void *values = w->data + (size_t)(i * n) * dtype_size(a->dtype);
     const int64_t wrong = check_lower(a->dtype, n, matrix_at(a, i));
     if (wrong != MATRIX_DONE) return wrong;
-    void *copy = memory_alloc(bytes);
-    if (!copy) return MATRIX_NO_MEMORY;
-    memcpy(copy, matrix_at(a, i), bytes);
-    const int info = a->dtype == ED_FLOAT32 ? lapack_eigh_f32(vectors, n, copy, values)
-                                            : lapack_eigh_f64(vectors, n, copy, values);
-    if (vectors) transpose_into(a->dtype, n, n, copy, matrix_at(call->outputs[1], i));
-    memory_free(copy);
-    return matrix_lapack_code(info);
+    void *vectors = call->n_outputs > 1 ? matrix_at(call->outputs[1], i) : NULL;
+    return matrix_lapack_code(a->dtype == ED_FLOAT32
+                                  ? spectral_eigh_f32(n, matrix_at(a, i), values, vectors)
+                                  : spectral_eigh_f64(n, matrix_at(a, i), values, vectors));
 }
 
 static void eigh_many(const ed_call *call, int64_t i, int64_t count, bool *left, void *room)
@@ -223,29 +217,19 @@ static bool svd_infer(ed_call *call)
     return ed_call_output(call, 2, a->dtype, a->rank, shape);
 }
 
-/* The transpose of A, which LAPACK reads, is v diag(s) u^T: its U is v, its Vt u^T, both of them
- * column by column. So what comes in the place of Vt is u as it is. */
 static int64_t svd_one(const ed_call *call, int64_t i)
 {
     const ed_tensor *a = call->inputs[0], *s = call->outputs[0];
     const int64_t m = matrix_rows(a), n = matrix_columns(a), k = m < n ? m : n;
-    const bool vectors = call->n_outputs > 1;
-    const int64_t v_columns = vectors ? matrix_columns(call->outputs[2]) : 0;
-    const size_t size = dtype_size(a->dtype), bytes = (size_t)(m * n) * size;
+    const bool vectors = call->n_outputs > 1, full = is_full(call);
     const int64_t wrong = matrix_check_norm(a->dtype, matrix_at(a, i), m * n, m + n);
     if (wrong != MATRIX_DONE) return wrong;
-    char *copy = memory_alloc(bytes + (size_t)(n * v_columns) * size), *v = copy + bytes;
-    if (!copy) return MATRIX_NO_MEMORY;
-    memcpy(copy, matrix_at(a, i), bytes);
-    void *values = s->data + (size_t)(i * k) * size;
+    void *values = s->data + (size_t)(i * k) * dtype_size(a->dtype);
     void *u = vectors ? matrix_at(call->outputs[1], i) : NULL;
-    const char job = !vectors ? 'N' : is_full(call) ? 'A' : 'S';
-    const int info = a->dtype == ED_FLOAT32
-                         ? lapack_svd_f32(job, n, m, (void *)copy, values, (void *)v, u)
-                         : lapack_svd_f64(job, n, m, (void *)copy, values, (void *)v, u);
-    if (vectors) transpose_into(a->dtype, v_columns, n, v, matrix_at(call->outputs[2], i));
-    memory_free(copy);
-    return matrix_lapack_code(info);
+    void *v = vectors ? matrix_at(call->outputs[2], i) : NULL;
+    return matrix_lapack_code(a->dtype == ED_FLOAT32
+                                  ? spectral_svd_f32(full, m, n, matrix_at(a, i), values, u, v)
+                                  : spectral_svd_f64(full, m, n, matrix_at(a, i), values, u, v));
 }
 
 /* Of matrices without elements the full ones are the identity. */

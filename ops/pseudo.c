@@ -1,6 +1,7 @@
 /* What singular values give: pinv, lstsq, matrix_rank, cond. */
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/lapack.h"
+#include "ops/kernels/spectral.h"
 #include "ops/matrices.h"
 #include "ops/ops.h"
 #include <float.h>
@@ -34,39 +35,37 @@ static double cut_of(const ed_call *call)
     return o->rcond < 0 ? 10 * (double)(m > n ? m : n) * epsilon_of(a->dtype) : o->rcond;
 }
 
-/* The columns of V [n, k], which lie one after the other, divided by s; 0 where s is not above
- * cut times the largest. */
+/* The columns of V [n, k] divided by s; 0 where s is not above cut times the largest. */
 static void divide_columns(ed_dtype dtype, int64_t n, int64_t k, const void *s, double cut, void *v)
 {
     const double least = cut * dtype_load(dtype, s, 0);
-    for (int64_t j = 0; j < k; j++) {
-        const double value = dtype_load(dtype, s, j), factor = value > least ? 1 / value : 0;
-        for (int64_t i = j * n; i < (j + 1) * n; i++)
-            dtype_store(dtype, v, i, factor == 0 ? 0 : dtype_load(dtype, v, i) * factor);
+    for (int64_t e = 0; e < n * k; e++) {
+        const double value = dtype_load(dtype, s, e % k), factor = value > least ? 1 / value : 0;
+        dtype_store(dtype, v, e, factor == 0 ? 0 : dtype_load(dtype, v, e) * factor);
     }
 }
 
-/* V diag(1 / s) U^T by the singular values of the transpose, as in svd. */
+/* V diag(1 / s) U^T. */
 static int64_t pinv_one(const ed_call *call, int64_t i)
 {
     const ed_tensor *a = call->inputs[0], *y = call->outputs[0];
     const int64_t m = matrix_rows(a), n = matrix_columns(a), k = m < n ? m : n;
-    const size_t size = dtype_size(a->dtype), bytes = (size_t)(m * n) * size;
-    const int64_t wrong = matrix_check_norm(a->dtype, matrix_at(a, i), m * n, m + n);
+    const size_t size = dtype_size(a->dtype);
+    const void *from = matrix_at(a, i);
+    const int64_t wrong = matrix_check_norm(a->dtype, from, m * n, m + n);
     if (wrong != MATRIX_DONE) return wrong;
-    char *copy = memory_alloc(bytes + (size_t)(k * (m + n + 1)) * size);
-    if (!copy) return MATRIX_NO_MEMORY;
-    void *v = copy + bytes, *u = copy + bytes + (size_t)(n * k) * size;
-    void *s = copy + bytes + (size_t)((m + n) * k) * size, *to = matrix_at(y, i);
-    memcpy(copy, matrix_at(a, i), bytes);
+    char *room = memory_alloc((size_t)(k * (m + n + 1)) * size);
+    if (!room) return MATRIX_NO_MEMORY;
+    void *v = room, *u = room + (size_t)(n * k) * size, *s = room + (size_t)((m + n) * k) * size;
+    void *to = matrix_at(y, i);
     const bool narrow = a->dtype == ED_FLOAT32;
-    int64_t code = matrix_lapack_code(narrow ? lapack_svd_f32('S', n, m, (void *)copy, s, v, u)
-                                             : lapack_svd_f64('S', n, m, (void *)copy, s, v, u));
-    divide_columns(a->dtype, n, k, s, cut_of(call), v);
-    if (code == MATRIX_DONE && !(narrow ? gemm_f32(n, m, k, v, 1, n, u, 1, k, to, m, NULL)
-                                        : gemm_f64(n, m, k, v, 1, n, u, 1, k, to, m, NULL)))
+    int64_t code = matrix_lapack_code(narrow ? spectral_svd_f32(false, m, n, from, s, u, v)
+                                             : spectral_svd_f64(false, m, n, from, s, u, v));
+    if (code == MATRIX_DONE) divide_columns(a->dtype, n, k, s, cut_of(call), v);
+    if (code == MATRIX_DONE && !(narrow ? gemm_f32(n, m, k, v, k, 1, u, 1, k, to, m, NULL)
+                                        : gemm_f64(n, m, k, v, k, 1, u, 1, k, to, m, NULL)))
         code = MATRIX_NO_MEMORY;
-    memory_free(copy);
+    memory_free(room);
     if (code != MATRIX_DONE) return code;
     return matrix_is_finite(a->dtype, to, m * n) ? MATRIX_DONE : MATRIX_INFINITE;
 }

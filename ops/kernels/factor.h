@@ -49,4 +49,9 @@ int64_t factor_lu_f64(int64_t m, int64_t n, double *a, int64_t lda, int64_t *swa
 bool factor_qr_f32(int64_t m, int64_t n, float *a, int64_t lda, int64_t q_columns, float *q);
 bool factor_qr_f64(int64_t m, int64_t n, double *a, int64_t lda, int64_t q_columns, double *q);
 
+/* T [n, n], upper triangular, with which the product of n reflections H_i = I - tau_i v_i v_i^T is
+ * H_0 H_1 ... = I - V T V^T (Schreiber and Van Loan, 1989), from vv = V^T V [n, n]. */
+void factor_join_f32(int64_t n, const float *tau, const float *vv, float *t);
+void factor_join_f64(int64_t n, const double *tau, const double *vv, double *t);
+
 #endif

@@ -293,6 +293,19 @@ typedef struct TYPED(reflections) {
     NUMBER *v, *t, *vv, *w, *x; /* V [m, PANEL]; T, V^T V [PANEL, PANEL]; [PANEL, columns] */
 } TYPED(reflections);
 
+void TYPED(factor_join)(int64_t n, const NUMBER *tau, const NUMBER *vv, NUMBER *t)
+{
+    memset(t, 0, (size_t)(n * n) * sizeof *t);
+    for (int64_t j = 0; j < n; j++) {
+        t[j * n + j] = tau[j];
+        for (int64_t i = 0; i < j; i++) {
+            NUMBER sum = 0;
+            for (int64_t k = i; k < j; k++) sum += t[i * n + k] * vv[k * n + j];
+            t[i * n + j] = -tau[j] * sum;
+        }
+    }
+}
+
 /* V and T of b reflections whose vectors lie below the diagonal of A [m, b]. */
 static bool TYPED(join)(const TYPED(reflections) *r, int64_t m, int64_t b, const NUMBER *a,
                         int64_t lda, const NUMBER *tau)
@@ -300,15 +313,7 @@ static bool TYPED(join)(const TYPED(reflections) *r, int64_t m, int64_t b, const
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < b; j++) r->v[i * b + j] = i > j ? a[i * lda + j] : i == j;
     if (!TYPED(gemm)(b, b, m, r->v, 1, b, r->v, b, 1, r->vv, b, NULL)) return false;
-    memset(r->t, 0, (size_t)(b * b) * sizeof *r->t);
-    for (int64_t j = 0; j < b; j++) {
-        r->t[j * b + j] = tau[j];
-        for (int64_t i = 0; i < j; i++) {
-            NUMBER sum = 0;
-            for (int64_t k = i; k < j; k++) sum += r->t[i * b + k] * r->vv[k * b + j];
-            r->t[i * b + j] = -tau[j] * sum;
-        }
-    }
+    TYPED(factor_join)(b, tau, r->vv, r->t);
     return true;
 }
 

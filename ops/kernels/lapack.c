@@ -51,19 +51,21 @@ static void end(int threads)
 
 /* Fortran passes the lengths of its texts behind all arguments. */
 #define DECLARE(prefix, type)                                                                      \
-    void prefix##syevd_(const char *jobz, const char *uplo, const blasint *n, type *a,             \
-                        const blasint *lda, type *w, type *work, const blasint *lwork,             \
-                        blasint *iwork, const blasint *liwork, blasint *info, size_t, size_t);     \
-    void prefix##gesdd_(const char *jobz, const blasint *m, const blasint *n, type *a,             \
-                        const blasint *lda, type *s, type *u, const blasint *ldu, type *vt,        \
-                        const blasint *ldvt, type *work, const blasint *lwork, blasint *iwork,     \
-                        blasint *info, size_t)
+    void prefix##sterf_(const blasint *n, type *d, type *e, blasint *info);                        \
+    void prefix##stedc_(const char *compz, const blasint *n, type *d, type *e, type *z,            \
+                        const blasint *ldz, type *work, const blasint *lwork, blasint *iwork,      \
+                        const blasint *liwork, blasint *info, size_t);                             \
+    void prefix##bdsdc_(const char *uplo, const char *compq, const blasint *n, type *d, type *e,   \
+                        type *u, const blasint *ldu, type *vt, const blasint *ldvt, type *q,       \
+                        blasint *iq, type *work, blasint *iwork, blasint *info, size_t, size_t)
 DECLARE(s, float);
 DECLARE(d, double);
-#define syevd_f32 ssyevd_
-#define syevd_f64 dsyevd_
-#define gesdd_f32 sgesdd_
-#define gesdd_f64 dgesdd_
+#define sterf_f32 ssterf_
+#define sterf_f64 dsterf_
+#define stedc_f32 sstedc_
+#define stedc_f64 dstedc_
+#define bdsdc_f32 sbdsdc_
+#define bdsdc_f64 dbdsdc_
 
 /* A leading dimension, which is at least 1. */
 static blasint leading(int64_t n)
