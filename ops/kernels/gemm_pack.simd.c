@@ -68,27 +68,34 @@ void ISA_NAME(gemm_pack)(bool wide, int64_t k, int64_t n, const char *b, int64_t
     (wide, min(panel, n - j), k, b + j * b_col, b_col, b_row, panels, PANEL);
 }
 
+/* Puts `count` of the vectors, or all that a piece has, into columns; `lanes` lanes of each. */
+INLINE void put_columns(const bool wide, const vec turned[], int64_t count, int lanes, char *to,
+                        int64_t column_step)
+{
+    const int each = PIECE / size_of(wide);
+    if (lanes == lanes_of(wide) && count >= each)
+        UNROLL for (int q = 0; q < each; q++, to += column_step) store(to, turned[q]);
+    else
+        UNROLL for (int q = 0; q < each; q++, to += column_step) if (q < count)
+            store_part(wide, to, turned[q], lanes);
+}
+
 /* gemm_turn for either dtype: registers turn as many rows as there are lanes, PIECE bytes of each
- * at a time. */
+ * at a time. The last rows reach back, since storing a part of a vector may take many times as
+ * long. */
 INLINE void turn(const bool wide, int64_t rows, int64_t columns, const char *from, int64_t row_step,
                  char *to, int64_t column_step)
 {
-    const int size = size_of(wide), lanes = lanes_of(wide), each = PIECE / size;
-    for (int64_t i = 0; i < rows; i += lanes) {
+    const int size = size_of(wide), lanes = (int)min(rows, lanes_of(wide)), each = PIECE / size;
+    for (int64_t next = 0; next < rows; next += lanes) {
+        const int64_t i = min(next, rows - lanes);
         const char *row[BYTES / 4];
-        for (int q = 0; q < lanes; q++) row[q] = from + min(i + q, rows - 1) * row_step;
+        for (int q = 0; q < lanes_of(wide); q++) row[q] = from + min(i + q, rows - 1) * row_step;
         for (int64_t j = 0; j < columns; j += each) {
             vec turned[PIECE / 4];
             load_turned(wide, row, j * size, turned);
-            char *at = to + i * size + j * column_step;
-            UNROLL for (int q = 0; q < each; q++, at += column_step)
-            {
-                if (j + q >= columns) continue;
-                if (i + lanes <= rows)
-                    store(at, turned[q]);
-                else
-                    store_part(wide, at, turned[q], (int)(rows - i));
-            }
+            put_columns(wide, turned, columns - j, lanes, to + i * size + j * column_step,
+                        column_step);
         }
     }
 }
