@@ -153,6 +153,58 @@ VECTOR_INLINE vf32 vsilu_slope_f32(vf32 x)
 #define vgelu_slope_f32 gelu_slope_by_power_f32
 #define vsilu_slope_f32 silu_slope_by_power_f32
 #endif
+/*
+ * silu and gelu_tanh are x / (1 + e) for e = e^-u = (1 + m) 2^n. Up to -EXP_NEAR and
+ * -GELU_TANH_NEAR e does not overflow. 1 + 2^n is rounded from n = 24 on: what that lost of the 1 is
+ * added to m 2^n.
+ */
+#if defined(VECTOR_FMA)
+#define GELU_TANH_NEAR 9
+VECTOR_INLINE vf32 gelu_quotient(vf32 x, vf32 m, vf32 power)
+{
+    const vf32 most = 1 + power, lost = 1 - (most - power);
+    return x / (most + vfma_f32(m, power, lost));
+}
+
+static __attribute__((noinline)) vf32 silu_far(vf32 x)
+{
+    return silu_by_power_f32(x);
+}
+
+static __attribute__((noinline)) vf32 gelu_tanh_far(vf32 x)
+{
+    return gelu_tanh_by_power_f32(x);
+}
+
+VECTOR_INLINE vf32 vsilu_f32(vf32 x)
+{
+    vf32 rise, power, m = exp_near(-vlesser_f32(vset_f32(EXP_NEAR), x), &rise, &power);
+    const vf32 y = gelu_quotient(x, m + rise, power);
+    const vi32 near = ~(x < -EXP_NEAR);
+    if (__builtin_expect(vall_i32(near), 1)) return y;
+    return vselect_f32(near, y, silu_far(x));
+}
+
+/* From 7 on e is nothing. The heads' product, less a head of n ln 2, is rounded once. */
+VECTOR_INLINE vf32 vgelu_tanh_f32(vf32 x)
+{
+    const vf32 b = -vlesser_f32(vset_f32(7), x);
+    vf32 v, low, power, n;
+    gelu_tanh_factor_f32(b, &v, &low);
+    n = exp_whole(b * v, &power);
+    const vf32 exact = vfma_f32(b, v, n * -LN2_HIGH);
+    const vf32 m = exact + exp_rise(exact, vfma_f32(b, low, n * -LN2_LOW));
+    const vf32 y = gelu_quotient(x, m, power);
+    const vi32 near = ~(x < -GELU_TANH_NEAR);
+    if (__builtin_expect(vall_i32(near), 1)) return y;
+    return vselect_f32(near, y, gelu_tanh_far(x));
+}
+#else
+#define vsilu_f32      silu_by_power_f32
+#define vgelu_tanh_f32 gelu_tanh_by_power_f32
+#endif
+#define vsilu_f64       silu_by_power_f64
+#define vgelu_tanh_f64  gelu_tanh_by_power_f64
 #define vgelu_f64       gelu_by_power_f64
 #define vgelu_slope_f64 gelu_slope_by_power_f64
 #define vsilu_slope_f64 silu_slope_by_power_f64

@@ -81,16 +81,23 @@ VECTOR_INLINE VECTOR TYPED(gelu_slope_by_power)(VECTOR x)
 }
 
 /*
- * e^(b (v + low)) = (1 + m) 2^n for b = -a, v + low = c + c d a^2; returns m. Each factor is a head
- * of half a mantissa, so that products of heads are exact, and a rest.
+ * v + low = c + c d b^2. Each factor is a head of half a mantissa, so that products of heads are
+ * exact, and a rest.
  */
-VECTOR_INLINE VECTOR TYPED(gelu_tanh_parts)(VECTOR b, VECTOR *n, VECTOR *v, VECTOR *low)
+VECTOR_INLINE void TYPED(gelu_tanh_factor)(VECTOR b, VECTOR *v, VECTOR *low)
 {
-    const VECTOR head = vhead(b), square = vhead(b * b), rest = vrest(b, b, square);
+    const VECTOR square = vhead(b * b), rest = vrest(b, b, square);
     const VECTOR c = TYPED(vset)(TANH_C), c_low = TYPED(vset)(TANH_C_LOW);
     const VECTOR cd = TYPED(vset)(TANH_CD), cd_low = TYPED(vset)(TANH_CD_LOW);
     *v = vhead(vfma(cd, square, c));
     *low = vfma(cd + cd_low, rest, vfma(cd_low, square, c_low)) + vfma(cd, square, c - *v);
+}
+
+/* e^(b (v + low)) = (1 + m) 2^n for b = -a and that v + low; returns m. */
+VECTOR_INLINE VECTOR TYPED(gelu_tanh_parts)(VECTOR b, VECTOR *n, VECTOR *v, VECTOR *low)
+{
+    const VECTOR head = vhead(b);
+    TYPED(gelu_tanh_factor)(b, v, low);
     return vexp_parts(head * *v, vfma(b, *low, (b - head) * *v), n);
 }
 
@@ -106,7 +113,7 @@ VECTOR_INLINE VECTOR TYPED(gelu_share)(VECTOR x, VECTOR *m, VECTOR n)
     return x / d;
 }
 
-VECTOR_INLINE VECTOR TYPED(vgelu_tanh)(VECTOR x)
+VECTOR_INLINE VECTOR TYPED(gelu_tanh_by_power)(VECTOR x)
 {
     const VECTOR b = -TYPED(gelu_size)(x, GELU_TANH_END);
     VECTOR n, v, low, m = TYPED(gelu_tanh_parts)(b, &n, &v, &low);
@@ -115,7 +122,7 @@ VECTOR_INLINE VECTOR TYPED(vgelu_tanh)(VECTOR x)
 }
 
 /* With e = e^-|x|, x / (1 + e), times e for x < 0. 0 x is NaN where x is infinite. */
-VECTOR_INLINE VECTOR TYPED(vsilu)(VECTOR x)
+VECTOR_INLINE VECTOR TYPED(silu_by_power)(VECTOR x)
 {
     const VECTOR end = TYPED(vset)(-SILU_END), zero = TYPED(vset)(0);
     VECTOR n, m = vexp_parts(TYPED(vgreater)(end, -vabs(x)), zero, &n);

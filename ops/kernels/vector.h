@@ -206,6 +206,44 @@ VECTOR_INLINE vf32 vexp_f32(vf32 x)
 }
 
 /*
+ * The same for a power e^x that stays a normal number, |x| <= EXP_NEAR, in fewer steps. exp_whole:
+ * the whole n next to x / ln 2, and 2^n. Adding 1.5 * 2^23 + 127 rounds, and leaves n + 127 in the
+ * lowest bits. What is exact of x - n ln 2 and the low rest of it give e^x = (1 + exact + exp_rise)
+ * 2^n.
+ */
+#define EXP_NEAR 87
+VECTOR_INLINE vf32 exp_whole(vf32 x, vf32 *power)
+{
+    vf32 magic = vset_f32(0x1.8p23f + 127), t = vfma_f32(x, vset_f32(0x1.715476p0f), magic);
+    *power = (vf32)((vu32)t << 23);
+    return t - magic;
+}
+
+VECTOR_INLINE vf32 exp_rise(vf32 exact, vf32 low)
+{
+    vf32 r = exact + low;
+    return vfma_f32(r * r, exp_rest(r), low);
+}
+
+/* x - n ln 2 for an n of some tens. A fused product with all digits of ln 2 is exact. */
+VECTOR_INLINE vf32 exp_reduce(vf32 x, vf32 n)
+{
+#if defined(VECTOR_FMA)
+    return vfma_f32(n, vset_f32(-0x1.62e43p-1f), x);
+#else
+    return (x - n * LN2_HIGH) - n * LN2_LOW;
+#endif
+}
+
+/* Returns what is exact of x - n ln 2. */
+VECTOR_INLINE vf32 exp_near(vf32 x, vf32 *rise, vf32 *power)
+{
+    vf32 n = exp_whole(x, power), exact = vfma_f32(n, vset_f32(-LN2_HIGH), x);
+    *rise = exp_rise(exact, n * -LN2_LOW);
+    return exact;
+}
+
+/*
  * Polynomials in pieces (ops/kernels/pieces.h), where registers hold their tables: the table's
  * function of 0 <= a <= its end; of one that is a itself near 0, with that added last.
  */
@@ -238,13 +276,13 @@ VECTOR_INLINE vf32 vpiece_odd(const float (*table)[PIECES], float pieces_in_1, v
 #define TYPE f64
 #include "ops/kernels/sigmoid.typed.h"
 
-#if defined(VECTOR_TABLE)
-/* Below the table's end 1 + e^x is 1 and sigmoid(x) e^x. */
+/* Where 1 + e^x is 1, sigmoid(x) is e^x: below the table's end and -EXP_NEAR. */
 static __attribute__((noinline)) vf32 sigmoid_far(vf32 x)
 {
     return vexp_f32(x);
 }
 
+#if defined(VECTOR_TABLE)
 VECTOR_INLINE vf32 vsigmoid_f32(vf32 x)
 {
     const vf32 a = vclamp_f32(vabs_f32(x), 0, SIGMOID_PIECES_END);
@@ -261,22 +299,40 @@ VECTOR_INLINE vf32 vtanh_f32(vf32 x)
     return vcopysign_f32(vpiece_odd(tanh_pieces, TANH_PIECES_IN_1, a), x);
 }
 #else
+/*
+ * 1 / (1 + e) for e = e^-x = (1 + m) 2^n. The quotient y by d, the rounded sum, is put right by what
+ * is left of 1 - y (1 + e). y 2^n is exact, and so are 1/2 less y and 1/2 less y 2^n, but for a
+ * quarter of an ULP.
+ */
 VECTOR_INLINE vf32 vsigmoid_f32(vf32 x)
 {
+#if defined(VECTOR_FMA)
+    vf32 rise, power, m = exp_near(-vlesser_f32(vset_f32(EXP_NEAR), x), &rise, &power);
+    vf32 d = vfma_f32(m + rise, power, 1 + power), y = 1 / d, part = y * power;
+    vf32 left = vfma_f32(-part, rise, vfma_f32(-part, m, (0.5f - y) + (0.5f - part)));
+    y = vfma_f32(y, left, y);
+    const vi32 near = ~(x < -EXP_NEAR);
+    if (__builtin_expect(vall_i32(near), 1)) return y;
+    return vselect_f32(near, y, sigmoid_far(x));
+#else
     return sigmoid_by_power_f32(x);
+#endif
 }
 
-/* tanh: below 0.9 x + x^3 P(x^2), which is x itself near 0; from there on 1 - 2 / (e^2|x| + 1),
- * which is 1 from 10 on. The power, (1 + m) 2^n, is rounded after the 1 is added. */
+/*
+ * tanh: below 0.9 x + x P(x^2), with P around the middle, where its terms are small; from there on
+ * 1 - 2 / (e^2|x| + 1), which is 1 from 10 on. The power, (1 + m) 2^n, is rounded after the 1 is
+ * added.
+ */
 VECTOR_INLINE vf32 vtanh_f32(vf32 x)
 {
-    vf32 a = vclamp_f32(vabs_f32(x), 0, 10), z = a * a;
-    vf32 p = POLYNOMIAL(z, -0x1.55554ep-2f, 0x1.110f38p-3f, -0x1.b9ca4ep-5f, 0x1.62f1ccp-6f,
-                        -0x1.0ed7bep-7f, 0x1.529de4p-9f, -0x1.dddad6p-12f);
-    vf32 near = vfma_f32(z * a, p, a);
-    vf32 n, m = vexp_parts_f32(2 * a, vset_f32(0), &n), power = vpower2_f32(n);
-    vf32 far = 1 - 2 / vfma_f32(m, power, power + 1);
-    return vcopysign_f32(vselect_f32(a < 0.9f, near, far), x);
+    vf32 a = vlesser_f32(vset_f32(10), vabs_f32(x)), z = vfma_f32(a, a, vset_f32(-0.40625f));
+    vf32 p = POLYNOMIAL(z, -0x1.dd4268p-4f, -0x1.f99334p-3f, 0x1.59f694p-4f, -0x1.e07b6ap-6f,
+                        0x1.4e4384p-7f, -0x1.e2023ep-9f, 0x1.51950cp-10f);
+    vf32 near = vfma_f32(a, p, a), past = a - 0.9f;
+    vf32 power, n = exp_whole(2 * a, &power), r = exp_reduce(2 * a, n);
+    vf32 m = vfma_f32(r * r, exp_rest(r), r), far = 1 - 2 / vfma_f32(m, power, power + 1);
+    return vsign_f32(vselect_f32((vi32)past < 0, near, far), x);
 }
 #endif
 
@@ -373,9 +429,9 @@ VECTOR_INLINE vf32 vsoftplus_f32(vf32 x)
 #endif
 
 /*
- * erf: below 0.8 x + x P(x^2), to 1.4 a polynomial around a number whose erf is a float; from there
- * on 1 - 2^T(|x|) for T = log2 erfc, where only a few digits of the power count. At 3.93 it has
- * become 1.
+ * erf: below ERF_BORDER x + x P(x^2), with P around the middle, where its terms are small; from
+ * there on 1 - s^2 with s = (c + off Q(off))^2, off = |x| - ERF_BORDER. The border is a number for
+ * which c^2, the root of its erfc, is all but a float. At 3.93 it has become 1.
  */
 #if defined(VECTOR_TABLE)
 VECTOR_INLINE vf32 verf_f32(vf32 x)
@@ -384,28 +440,24 @@ VECTOR_INLINE vf32 verf_f32(vf32 x)
     return vcopysign_f32(vpiece_odd(erf_pieces, ERF_PIECES_IN_1, a), x);
 }
 #else
-VECTOR_INLINE vf32 vexp2_small(vf32 t)
-{
-    vf32 magic = vset_f32(0x1.8p23f), n = (t + magic) - magic, f = t - n;
-    vf32 p = POLYNOMIAL(f, 0x1.p0f, 0x1.62e430p-1f, 0x1.ebfbdcp-3f, 0x1.c6afecp-5f, 0x1.3b2ff0p-7f,
-                        0x1.5ebb48p-10f, 0x1.3eb67ep-13f);
-    return p * vpower2_f32(n);
-}
-
+#define ERF_BORDER 0x1.1d8p0f
 VECTOR_INLINE vf32 verf_f32(vf32 x)
 {
-    vf32 a = vclamp_f32(vabs_f32(x), 0, 4), z = a * a;
-    vf32 near = POLYNOMIAL(z, 0x1.06eba8p-3f, -0x1.812732p-2f, 0x1.ce289p-4f, -0x1.b775bap-6f,
-                           0x1.4d6ae2p-8f, -0x1.574b82p-11f);
-    near = vfma_f32(a, near, a);
-    vf32 off = a - 0x1.117p0f,
-         between = POLYNOMIAL(off, 0x1.713784p-2f, -0x1.8a5de8p-2f, 0x1.3b792ep-3f, 0x1.7a1302p-5f,
-                              -0x1.0cfd86p-4f, 0x1.4f9a7cp-7f, 0x1.5908f4p-7f);
-    between = vfma_f32(between, off, vset_f32(0x1.bcfa08p-1f));
-    vf32 far = POLYNOMIAL(a, -0x1.82727cp-7f, -0x1.96b38ep0f, -0x1.f17844p-1f, -0x1.cb0372p-4f,
-                          0x1.1391bap-6f, -0x1.2ea46ep-10f);
-    far = vselect_f32(a < 1.4f, between, 1 - vexp2_small(far));
-    return vcopysign_f32(vselect_f32(a < 0.8f, near, far), x);
+    vf32 a = vlesser_f32(vset_f32(4), vabs_f32(x));
+#if defined(VECTOR_FMA)
+    vf32 z = vfma_f32(a, a, vset_f32(-0.5625f));
+#else
+    vf32 z = (a - 0.75f) * (a + 0.75f);
+#endif
+    vf32 p = POLYNOMIAL(z, -0x1.a848b6p-5f, -0x1.15de94p-2f, 0x1.378c7ep-4f, -0x1.1da54p-6f,
+                        0x1.b20964p-9f, -0x1.1a1p-11f, 0x1.277f6p-14f);
+    vf32 near = vfma_f32(a, p, a), off = a - ERF_BORDER;
+    vf32 step =
+        off * POLYNOMIAL(off, -0x1.a664a6p-2f, 0x1.60ddf2p-6f, 0x1.8b2d6ap-5f, -0x1.94690ep-8f,
+                         -0x1.55cd5ap-8f, 0x1.db79e6p-10f, -0x1.71e4f2p-13f);
+    vf32 s = vfma_f32(step, step + 0x1.29ff46p0f, vset_f32(0x1.5ae24ep-2f));
+    vf32 far = vfma_f32(-s, s, vset_f32(1));
+    return vsign_f32(vselect_f32((vi32)off < 0, near, far), x);
 }
 #endif
 
