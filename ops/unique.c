@@ -119,7 +119,7 @@ static bool unique_number(unique_table *t, const ed_tensor *x, int64_t *numbers)
     return true;
 }
 
-/* ---- Integers of a small range: those of each part counted by value, without a hash ----------- */
+/* ---- Integers of a small range: those of each part counted by value, without a hash ---------- */
 
 /* Parts are elements that follow one another; found: how many values a part has. */
 typedef struct unique_range {

@@ -1,6 +1,7 @@
 /*
  * sort, argsort, top_k, nonzero, boolean_mask and unique of many elements: values of plain loops,
- * with any number of threads. What the definitions promise is checked for all ops alike in test_ops.c.
+ * with any number of threads. What the definitions promise is checked for all ops alike in
+ * test_ops.c.
  */
 #include "eddy.h"
 #include "tensor/core.h"

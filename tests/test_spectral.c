@@ -1,5 +1,5 @@
-/* Eigenvalues and singular values of matrices that are taken one by one: sizes around the borders of
- * panels, blocks and strips, matrices that are hard to take apart, any number of threads. */
+/* Eigenvalues and singular values of matrices that are taken one by one: sizes around the borders
+ * of panels, blocks and strips, matrices that are hard to take apart, any number of threads. */
 #include "ops/ops.h"
 #include "tests/asserts.h"
 #include <float.h>

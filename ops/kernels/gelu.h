@@ -155,8 +155,8 @@ VECTOR_INLINE vf32 vsilu_slope_f32(vf32 x)
 #endif
 /*
  * silu and gelu_tanh are x / (1 + e) for e = e^-u = (1 + m) 2^n. Up to -EXP_NEAR and
- * -GELU_TANH_NEAR e does not overflow. 1 + 2^n is rounded from n = 24 on: what that lost of the 1 is
- * added to m 2^n.
+ * -GELU_TANH_NEAR e does not overflow. 1 + 2^n is rounded from n = 24 on: what that lost of the 1
+ * is added to m 2^n.
  */
 #if defined(VECTOR_FMA)
 #define GELU_TANH_NEAR 9

@@ -15,9 +15,9 @@ enum { LAPACK_DIVERGES = 1, LAPACK_NO_MEMORY = -1000 };
 /* The largest rows or columns that are taken; those up to which a call uses one thread. */
 enum { LAPACK_LARGEST = 16384, LAPACK_SMALL = 64 };
 
-/* The symmetric matrix of the diagonal d [n] and e [n - 1] beside it: eigenvalues, from the smallest
- * on, in the place of d, e being lost, and the eigenvectors as columns of z [n, n], if that is not
- * NULL. */
+/* The symmetric matrix of the diagonal d [n] and e [n - 1] beside it: eigenvalues, from the
+ * smallest on, in the place of d, e being lost, and the eigenvectors as columns of z [n, n], if
+ * that is not NULL. */
 int lapack_tridiagonal_f32(int64_t n, float *d, float *e, float *z);
 int lapack_tridiagonal_f64(int64_t n, double *d, double *e, double *z);
 

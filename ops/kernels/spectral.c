@@ -36,7 +36,7 @@ enum {
 /* Below this a sum of squares may have lost some of them. */
 #define LEAST_SQUARES 1e-280
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t spectral_least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -54,7 +54,7 @@ static int64_t unit_above(int64_t i)
 
 static int64_t pieces_of(int64_t work)
 {
-    const int64_t pieces = least(PIECES, work / PIECE_WORK);
+    const int64_t pieces = spectral_least(PIECES, work / PIECE_WORK);
     return pieces > 1 ? pieces : 1;
 }
 

@@ -139,7 +139,7 @@ static void TYPED(multiply_bands)(int64_t first, int64_t last, int worker, void 
 }
 
 /* y = A x, from row `first` on. */
-static void TYPED(multiply)(TYPED(symmetric) *s, int64_t first, const NUMBER *x, NUMBER *y)
+static void TYPED(symmetric_times)(TYPED(symmetric) *s, int64_t first, const NUMBER *x, NUMBER *y)
 {
     const int64_t rows = s->rows - first;
     s->first = first, s->x = x, s->pieces = pieces_of(rows * rows);
@@ -162,7 +162,7 @@ static void TYPED(tridiagonal_row)(TYPED(symmetric) *s, int64_t panel, int64_t i
     const NUMBER tau = s->tau[i] = TYPED(reflection)(s->n - i - 1, row + i + 1, &s->e[i]);
     memset(row, 0, (size_t)(i + 1) * sizeof *row);
 
-    TYPED(multiply)(s, next, row, w);
+    TYPED(symmetric_times)(s, next, row, w);
     ISA_CALL(lines_dot)(WIDE, k, size - next, v + next, stride, row + next, with_v);
     ISA_CALL(lines_dot)(WIDE, k, size - next, s->w + next, stride, row + next, with_w);
     ISA_CALL(lines_add)(WIDE, k, size - next, v + next, stride, with_w, 1, w + next);
@@ -177,7 +177,7 @@ static void TYPED(tridiagonal_row)(TYPED(symmetric) *s, int64_t panel, int64_t i
 static void TYPED(make_tridiagonal)(TYPED(symmetric) *s)
 {
     for (int64_t i = 0; i < s->n - 1; i += PANEL) {
-        const int64_t k = least(PANEL, s->n - 1 - i), rest = i + k;
+        const int64_t k = spectral_least(PANEL, s->n - 1 - i), rest = i + k;
         for (int64_t j = i; j < rest; j++) TYPED(tridiagonal_row)(s, i, j);
         NUMBER *v = s->a + i * s->stride;
         TYPED(add_panel)
@@ -223,7 +223,7 @@ typedef struct TYPED(block) {
 static TYPED(block) TYPED(block_of)(const TYPED(back) *b, int64_t i)
 {
     const int64_t first = i * BLOCK, top = first + b->offset;
-    return (TYPED(block)){first, least(BLOCK, b->count - first), top,
+    return (TYPED(block)){first, spectral_least(BLOCK, b->count - first), top,
                           b->v + first * b->stride + top};
 }
 
@@ -249,7 +249,7 @@ static void TYPED(load_strip)(const TYPED(back) *b, int64_t j, int64_t wide, NUM
 {
     for (int64_t left = j; left < j + STRIP; left += wide)
         for (int64_t i = 0; i < b->length; i++, strip += wide) {
-            const int64_t given = i < b->rows ? least(wide, b->columns - left) : 0;
+            const int64_t given = i < b->rows ? spectral_least(wide, b->columns - left) : 0;
             const NUMBER *from = b->x + i * b->x_row + left * b->x_column;
             int64_t q = 0;
             for (; q < given; q++) strip[q] = from[q * b->x_column];
@@ -259,10 +259,10 @@ static void TYPED(load_strip)(const TYPED(back) *b, int64_t j, int64_t wide, NUM
 
 static void TYPED(store_strip)(const TYPED(back) *b, int64_t j, int64_t wide, const NUMBER *strip)
 {
-    for (int64_t left = j; left < least(j + STRIP, b->y_columns); left += wide)
+    for (int64_t left = j; left < spectral_least(j + STRIP, b->y_columns); left += wide)
         for (int64_t i = 0; i < b->length; i++, strip += wide)
             memcpy(b->y + i * b->y_columns + left, strip,
-                   (size_t)least(wide, b->y_columns - left) * sizeof *strip);
+                   (size_t)spectral_least(wide, b->y_columns - left) * sizeof *strip);
 }
 
 /* C = (add: C +) A B, of STRIP columns in panels; b_panel elements from one of B's to the next. */
@@ -354,9 +354,9 @@ static void TYPED(turn_lower)(int64_t n, const NUMBER *a, int exponent, const TY
         for (int64_t left = top; left < s->rows; left += LINES_UNIT)
             for (int64_t i = top; i < top + LINES_UNIT; i++) {
                 NUMBER *to = s->a + i * s->stride;
-                const int64_t right = i < n ? least(left + LINES_UNIT, n) : left;
+                const int64_t right = i < n ? spectral_least(left + LINES_UNIT, n) : left;
                 int64_t j = left;
-                for (; j < least(i, right); j++) to[j] = a[i * n + j] * by.half * by.rest;
+                for (; j < spectral_least(i, right); j++) to[j] = a[i * n + j] * by.half * by.rest;
                 for (; j < right; j++) to[j] = a[j * n + i] * by.half * by.rest;
                 for (; j < left + LINES_UNIT; j++) to[j] = 0;
             }
@@ -514,7 +514,7 @@ static void TYPED(bidiagonal_row)(TYPED(bidiagonal) *s, int64_t panel, int64_t i
 static void TYPED(make_bidiagonal)(TYPED(bidiagonal) *s)
 {
     for (int64_t i = 0; i < s->n; i += PANEL) {
-        const int64_t k = least(PANEL, s->n - i), rest = i + k;
+        const int64_t k = spectral_least(PANEL, s->n - i), rest = i + k;
         for (int64_t j = i; j < rest; j++) {
             TYPED(bidiagonal_column)(s, i, j);
             if (j + 1 < s->n) TYPED(bidiagonal_row)(s, i, j);

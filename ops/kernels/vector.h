@@ -300,9 +300,9 @@ VECTOR_INLINE vf32 vtanh_f32(vf32 x)
 }
 #else
 /*
- * 1 / (1 + e) for e = e^-x = (1 + m) 2^n. The quotient y by d, the rounded sum, is put right by what
- * is left of 1 - y (1 + e). y 2^n is exact, and so are 1/2 less y and 1/2 less y 2^n, but for a
- * quarter of an ULP.
+ * 1 / (1 + e) for e = e^-x = (1 + m) 2^n. The quotient y by d, the rounded sum, is put right by
+ * what is left of 1 - y (1 + e). y 2^n is exact, and so are 1/2 less y and 1/2 less y 2^n, but for
+ * a quarter of an ULP.
  */
 VECTOR_INLINE vf32 vsigmoid_f32(vf32 x)
 {
