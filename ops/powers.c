@@ -156,7 +156,8 @@ static int64_t divide(int64_t n, double *u, double *v)
     return code;
 }
 
-/* e^A in the place of A, the first of the room's matrices. */
+/* e^A in the place of A, the first of the room's matrices. A square of what is not finite is not
+ * finite either: of an A with huge numbers a thousand squarings would be left. */
 static int64_t exponentiate(int64_t n, double *room)
 {
     double *a = room, *u = room + 4 * n * n, *v = u + n * n;
@@ -174,6 +175,7 @@ static int64_t exponentiate(int64_t n, double *room)
     memcpy(a, v, (size_t)(n * n) * sizeof *a);
     for (int s = 0; s < squarings; s++) {
         if (!multiply_square(n, a, a, v)) return MATRIX_NO_MEMORY;
+        if (!matrix_is_finite(ED_FLOAT64, v, n * n)) return MATRIX_INFINITE;
         memcpy(a, v, (size_t)(n * n) * sizeof *a);
     }
     return MATRIX_DONE;
