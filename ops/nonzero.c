@@ -276,38 +276,36 @@ static bool boolean_mask_infer(ed_call *call)
     return ed_call_output(call, 0, x->dtype, rank, shape);
 }
 
-/* Of many elements each is written, and the next behind it or over it, without a branch, as long as
- * there is room; of few those are looked for. */
-#define TAKE_AS(type)                                                                              \
-    {                                                                                              \
-        const type *from = (const type *)x;                                                        \
-        type *next = (type *)to, *const end = next + count;                                        \
-        int64_t i = 0;                                                                             \
-        for (; many && i < words && end - next > NONZERO_WORD; i++, from += NONZERO_WORD)          \
-            for (int k = 0; k < NONZERO_WORD; k++) {                                               \
-                *next = from[k];                                                                   \
-                next += found[i] >> k & 1;                                                         \
-            }                                                                                      \
-        for (; i < words; i++, from += NONZERO_WORD)                                               \
-            for (uint64_t bits = found[i]; bits; bits &= bits - 1)                                 \
-                *next++ = from[__builtin_ctzll(bits)];                                             \
-        break;                                                                                     \
-    }
+/* The `count` slices whose bits are set in words, from x to adjoining places. Of many small ones
+ * each is written, and the next behind it or over it, without a branch, as long as there is room;
+ * of few those are looked for. `bytes` is a constant where it matters. */
+static inline __attribute__((always_inline)) void take_some(const uint64_t *found, int64_t words,
+                                                            const size_t bytes, const char *x,
+                                                            char *to, int64_t count)
+{
+    const size_t word = NONZERO_WORD * bytes;
+    const bool many = bytes <= 8 && count > words * (NONZERO_WORD / 8);
+    const char *const end = to + (size_t)count * bytes;
+    int64_t i = 0;
+    for (; many && i < words && (size_t)(end - to) > word; i++, x += word)
+        for (size_t k = 0; k < NONZERO_WORD; k++) {
+            memcpy(to, x + k * bytes, bytes);
+            to += (found[i] >> k & 1) * bytes;
+        }
+    for (; i < words; i++, x += word)
+        for (uint64_t bits = found[i]; bits; bits &= bits - 1, to += bytes)
+            memcpy(to, x + (size_t)__builtin_ctzll(bits) * bytes, bytes);
+}
 
-/* The `count` slices whose bits are set in words, from x to adjoining places. */
 static void take_slices(const uint64_t *found, int64_t words, size_t bytes, const char *x, char *to,
                         int64_t count)
 {
-    const bool many = count > words * (NONZERO_WORD / 8);
     switch (bytes) {
-    case 1: TAKE_AS(uint8_t)
-    case 2: TAKE_AS(uint16_t)
-    case 4: TAKE_AS(uint32_t)
-    case 8: TAKE_AS(uint64_t)
-    default:
-        for (int64_t i = 0; i < words; i++)
-            for (uint64_t bits = found[i]; bits; bits &= bits - 1, to += bytes)
-                memcpy(to, x + (size_t)(i * NONZERO_WORD + __builtin_ctzll(bits)) * bytes, bytes);
+    case 1: take_some(found, words, 1, x, to, count); break;
+    case 2: take_some(found, words, 2, x, to, count); break;
+    case 4: take_some(found, words, 4, x, to, count); break;
+    case 8: take_some(found, words, 8, x, to, count); break;
+    default: take_some(found, words, bytes, x, to, count);
     }
 }
 

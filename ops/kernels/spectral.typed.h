@@ -490,8 +490,8 @@ static void TYPED(bidiagonal_column)(TYPED(bidiagonal) *s, int64_t panel, int64_
 /* Row i, whose column is done. */
 static void TYPED(bidiagonal_row)(TYPED(bidiagonal) *s, int64_t panel, int64_t i)
 {
-    const int64_t k = i - panel, next = unit_below(i + 1), below = unit_below(i + 1);
-    const int64_t height = s->rows - below, width = s->columns - next;
+    const int64_t k = i - panel, next = unit_below(i + 1);
+    const int64_t height = s->rows - next, width = s->columns - next;
     NUMBER *v = s->v + panel * s->v_stride, *u = s->a + panel * s->stride;
     NUMBER *row = s->a + i * s->stride, *x = s->x + k * s->v_stride;
     NUMBER with_y[PANEL], with_u[PANEL];
@@ -505,9 +505,9 @@ static void TYPED(bidiagonal_row)(TYPED(bidiagonal) *s, int64_t panel, int64_t i
     TYPED(multiply_part)(s, false, i + 1, next, row, x);
     ISA_CALL(lines_dot)(WIDE, k + 1, width, s->y + next, s->stride, row + next, with_y);
     ISA_CALL(lines_dot)(WIDE, k, width, u + next, s->stride, row + next, with_u);
-    ISA_CALL(lines_add)(WIDE, k + 1, height, v + below, s->v_stride, with_y, 1, x + below);
-    ISA_CALL(lines_add)(WIDE, k, height, s->x + below, s->v_stride, with_u, 1, x + below);
-    for (int64_t j = below; j < s->rows; j++) x[j] *= -tau;
+    ISA_CALL(lines_add)(WIDE, k + 1, height, v + next, s->v_stride, with_y, 1, x + next);
+    ISA_CALL(lines_add)(WIDE, k, height, s->x + next, s->v_stride, with_u, 1, x + next);
+    for (int64_t j = next; j < s->rows; j++) x[j] *= -tau;
 }
 
 /* The diagonal d [n] and what is above it, e [n - 1]; M's rows become the reflections u. */
