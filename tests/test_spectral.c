@@ -6,7 +6,18 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum kind { PLAIN, CLUSTERED, GRADED, OF_RANK_2, ZERO, DIAGONAL, TINY, HUGE, KINDS } kind;
+typedef enum kind {
+    PLAIN,
+    CLUSTERED,
+    GRADED,
+    SINKING,
+    OF_RANK_2,
+    ZERO,
+    DIAGONAL,
+    TINY,
+    HUGE,
+    KINDS
+} kind;
 
 /* Numbers [m, n] without a pattern, in float64. */
 static ed_tensor *numbers(int64_t m, int64_t n)
@@ -24,6 +35,7 @@ static ed_tensor *matrix_of(kind k, ed_dtype dtype, int64_t m, int64_t n)
         x = ed_add(ed_mul(x, 1e-9), ed_eye(m, .columns = n, .dtype = ED_FLOAT64));
         break;
     case GRADED: x = ed_mul(x, ed_pow(0.8, row)); break;
+    case SINKING: x = ed_mul(x, ed_pow(0x1p-20, row)); break; /* below all normal numbers */
     case OF_RANK_2: x = ed_matmul(numbers(m, 2), numbers(2, n)); break;
     case ZERO: x = ed_zeros_like(x); break;
     case DIAGONAL: x = ed_mul(ed_eye(m, .columns = n, .dtype = ED_FLOAT64), row); break;

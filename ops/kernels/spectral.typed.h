@@ -41,26 +41,25 @@ static void TYPED(rescale)(int64_t n, NUMBER *x, int exponent)
 
 /* ---- One reflection -------------------------------------------------------------------------- */
 
-/* The norm of n numbers of any size. */
-static double TYPED(norm)(int64_t n, const NUMBER *x)
-{
-    double sum = ISA_CALL(lines_squares)(WIDE, n, x);
-    if (sum >= LEAST_SQUARES) return sqrt(sum);
-    const double most = (double)TYPED(largest)(n, x, 0);
-    if (most == 0) return 0;
-    sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += (double)x[i] / most * ((double)x[i] / most);
-    return sqrt(sum) * most;
-}
-
-/* H x = (beta, 0 ...) for x [n], which becomes H's vector, x[0] = 1. Returns tau. */
+/*
+ * H x = (beta, 0 ...) for x [n], which becomes H's vector, x[0] = 1. Returns tau. Where squares are
+ * lost it is that of RAISED times x: float64's numbers may be so small that nothing computed of
+ * them has enough digits, float32's squares are not that small in float64.
+ */
 static NUMBER TYPED(reflection)(int64_t n, NUMBER *x, NUMBER *beta)
 {
-    const double first = (double)x[0], norm = TYPED(norm)(n - 1, x + 1);
+    const double squares = ISA_CALL(lines_squares)(WIDE, n - 1, x + 1);
+    if (squares < LEAST_SQUARES && TYPED(largest)(n - 1, x + 1, 0) > 0) {
+        TYPED(rescale)(n, x, RAISED);
+        const NUMBER tau = TYPED(reflection)(n, x, beta);
+        TYPED(rescale)(1, beta, -RAISED);
+        return tau;
+    }
+    const double first = (double)x[0];
     *beta = x[0];
     x[0] = 1;
-    if (norm == 0) return 0;
-    const double reflected = -copysign(hypot(first, norm), first), by = first - reflected;
+    if (squares == 0) return 0;
+    const double reflected = -copysign(hypot(first, sqrt(squares)), first), by = first - reflected;
     for (int64_t i = 1; i < n; i++) x[i] = (NUMBER)((double)x[i] / by);
     *beta = (NUMBER)reflected;
     return (NUMBER)((reflected - first) / reflected);
