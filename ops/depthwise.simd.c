@@ -7,6 +7,7 @@
 #include "ops/conv_gemm.h"
 #include "ops/depthwise.h"
 #include "ops/kernels/isa.h"
+#include "tensor/copy.h"
 #include "tensor/threads.h"
 #include <string.h>
 
@@ -17,7 +18,6 @@ enum {
     DEPTHWISE_PIECES = 64,    /* of dy's rows, each with sums of its own, at most */
     DEPTHWISE_SENDERS = 32,   /* taps that a cell of the input's gradient gets from at a time */
     DEPTHWISE_MULTIPLIER = 8, /* multipliers whose sums for the input's gradient are registers */
-    DEPTHWISE_STREAM = 16 * 1024 * 1024, /* bytes of a result that goes past the caches */
 };
 
 /* The taps of an output: rows [h0, h1) of the kernel from image row `row` on, columns [v0, v1). */
@@ -31,9 +31,13 @@ typedef struct depthwise_tap {
     int64_t x, k;
 } depthwise_tap;
 
+/* Computes row `row` of an image of the result, and perhaps others of the `left` from it on. Returns
+ * how many they are. */
+typedef int depthwise_function(const depthwise_call *d, const void *image, int64_t row,
+                               int64_t left, void *to);
+
 typedef struct depthwise_loops {
-    void (*row)(const depthwise_call *d, const void *image, int64_t oh, void *to);
-    void (*input_row)(const depthwise_call *d, const void *image, int64_t row, void *to);
+    depthwise_function *row, *input_row;
     void (*kernel_row)(const depthwise_call *d, const void *image, int64_t oh, const void *dy,
                        void *sums);
     void (*join)(void *to, const void *from, int64_t n);
@@ -42,6 +46,16 @@ typedef struct depthwise_loops {
 #ifdef ISA
 
 #include "ops/kernels/strided.h"
+
+/* What goes past the caches is written by whole lines: halves of lines of several outputs in turn
+ * keep memory waiting. Where a line is two vectors and registers are sixteen, two rows at a time
+ * have sums and taps in registers and read the rows that they share once. */
+enum {
+    DEPTHWISE_VECS = COPY_LINE / VECTOR_BYTES,
+    DEPTHWISE_ROWS = DEPTHWISE_VECS == 2 ? 2 : 1,
+    DEPTHWISE_ABREAST = 3, /* outputs of each of several rows */
+    DEPTHWISE_SUMS = 12,   /* vectors of sums, at most */
+};
 
 /* The number in the image of the cell that tap (h, v) of output ow reads. */
 VECTOR_INLINE int64_t depthwise_at(const window *w, const depthwise_taps *t, int64_t h, int64_t v,
@@ -60,6 +74,14 @@ VECTOR_INLINE int64_t depthwise_alike(const window *w, int64_t ow, depthwise_tap
     const int64_t room = w->image[1] - 1 - (w->extent[1] - 1) * w->dilation[1] + w->before[1];
     const int64_t end = room / w->stride[1] + 1;
     return end < w->out[1] ? end : w->out[1];
+}
+
+/* Whether the outputs of row oh have all rows of taps. */
+VECTOR_INLINE bool depthwise_is_whole(const window *w, int64_t oh)
+{
+    int64_t h0, h1;
+    window_taps(w, 0, oh, &h0, &h1);
+    return h1 - h0 == w->extent[0];
 }
 
 /* Lists `count` taps of output ow, row by row, from number i on. */
@@ -96,7 +118,7 @@ ISA_DECLARE_TABLE(depthwise_loops, depthwise_table, []);
 typedef struct depthwise_work {
     const depthwise_call *d;
     const depthwise_loops *loops;
-    void (*run)(const depthwise_call *d, const void *image, int64_t row, void *to);
+    depthwise_function *run;
     const char *from;
     char *to;
     int64_t rows, to_row, from_image; /* of an image of the result; bytes */
@@ -118,8 +140,11 @@ static void depthwise_rows(int64_t first, int64_t last, int worker, void *user)
 {
     const depthwise_work *p = user;
     (void)worker;
-    for (int64_t i = first; i < last; i++)
-        p->run(p->d, p->from + i / p->rows * p->from_image, i % p->rows, p->to + i * p->to_row);
+    for (int64_t i = first; i < last;) {
+        const int64_t row = i % p->rows;
+        i += p->run(p->d, p->from + i / p->rows * p->from_image, row,
+                    conv_min(p->rows - row, last - i), p->to + i * p->to_row);
+    }
 }
 
 static void run_rows(depthwise_work *p)
@@ -134,8 +159,8 @@ bool depthwise_forward(const depthwise_call *call)
     const window *w = &d->w;
     const int64_t size = (int64_t)dtype_size(d->x->dtype), cell = w->channels * size;
     const depthwise_loops *loops = depthwise_loops_for(d->x->dtype);
-    copy.stream =
-        cell % 64 == 0 && (uintptr_t)d->y->data % 64 == 0 && d->y->size * size >= DEPTHWISE_STREAM;
+    copy.stream = cell % COPY_LINE == 0 && (uintptr_t)d->y->data % COPY_LINE == 0 &&
+                  d->y->size * size >= COPY_FAR_BYTES;
     depthwise_work p = {.d = d,
                         .run = loops->row,
                         .from = d->x->data,

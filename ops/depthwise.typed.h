@@ -12,54 +12,85 @@ VECTOR_INLINE VECTOR TYPED(depthwise_end)(const depthwise_call *d, VECTOR sum, V
     return d->relu ? vselect((MASK)(sum < 0), (VECTOR){0}, sum) : sum;
 }
 
-/* `count` adjoining outputs from ow on, of a vector of channels from `channel` on, which have the
- * taps of t. */
+/* `count` adjoining outputs from ow on in each of `rows` rows, of `vecs` vectors of channels from
+ * `channel` on, which have the taps of t; of several vectors all are whole. */
 VECTOR_INLINE void TYPED(depthwise_some)(const depthwise_call *d, const NUMBER *x, const NUMBER *k,
                                          NUMBER *y, const depthwise_taps *t, int64_t channel,
-                                         int64_t ow, int count, int64_t left, bool stream)
+                                         int64_t ow, const int rows, const int count,
+                                         const int vecs, int64_t left, bool stream)
 {
     const window *w = &d->w;
     const int64_t c = w->channels, step = w->stride[1] * c, taps = t->v1 - t->v0;
     const int64_t across = w->dilation[1] * c, down = w->dilation[0] * w->image[1] * c;
+    const int64_t row = w->stride[0] * w->image[1] * c;
     const NUMBER *from = x + channel + depthwise_at(w, t, t->h0, t->v0, ow) * c;
     const NUMBER *by = k + channel + (t->h0 * w->extent[1] + t->v0) * c;
-    VECTOR acc[DEPTHWISE_SOME];
-    for (int i = 0; i < count; i++) acc[i] = (VECTOR){0};
+    const int all = rows * count * vecs;
+    VECTOR acc[DEPTHWISE_SUMS], tap[DEPTHWISE_VECS], bias[DEPTHWISE_VECS] = {0};
+    for (int i = 0; i < all; i++) acc[i] = (VECTOR){0};
     for (int64_t h = t->h0; h < t->h1; h++) {
         for (int64_t v = 0; v < taps; v++, from += across, by += c) {
-            const VECTOR tap = lanes_some(by, left, 0);
-            for (int i = 0; i < count; i++)
-                acc[i] = vfma(lanes_some(from + i * step, left, 0), tap, acc[i]);
+            for (int q = 0; q < vecs; q++) tap[q] = lanes_some(by + q * VECTOR_LANES, left, 0);
+            for (int i = 0; i < all; i++) {
+                const int q = i % vecs, cell = i / vecs;
+                const NUMBER *at = from + cell / count * row + cell % count * step;
+                acc[i] = vfma(lanes_some(at + q * VECTOR_LANES, left, 0), tap[q], acc[i]);
+            }
         }
         from += down - taps * across;
         by += (w->extent[1] - taps) * c;
     }
-    for (int i = 0; i < count; i++) /* the lowest row is the one that nobody has read yet */
-        __builtin_prefetch(from - down + (count + i) * step);
-    VECTOR bias = {0};
-    if (d->bias) bias = lanes_some((const NUMBER *)d->bias->data + channel, left, 0);
-    for (int i = 0; i < count; i++) {
-        const VECTOR end = TYPED(depthwise_end)(d, acc[i], bias);
+    if (rows > 1) /* what the next rows will be the first to read */
+        for (int i = 0; i < rows * count; i++)
+            __builtin_prefetch(from + (i / count + rows - 1) * row + i % count * step, 0, 2);
+    else /* the lowest row is the one that nobody has read yet */
+        for (int i = 0; i < count; i++) __builtin_prefetch(from - down + (count + i) * step);
+    for (int q = 0; q < vecs && d->bias; q++)
+        bias[q] = lanes_some((const NUMBER *)d->bias->data + channel + q * VECTOR_LANES, left, 0);
+    for (int i = 0; i < all; i++) {
+        const int q = i % vecs, cell = i / vecs;
+        const VECTOR end = TYPED(depthwise_end)(d, acc[i], bias[q]);
+        NUMBER *to = y + (cell / count * w->out[1] + ow + cell % count) * c + channel;
         if (stream)
-            vstream(y + channel + (ow + i) * c, end);
+            vstream(to + q * VECTOR_LANES, end);
         else
-            lanes_put(y + channel + (ow + i) * c, end, left);
+            lanes_put(to + q * VECTOR_LANES, end, left);
     }
 }
 
-/* The same of all channels. Returns `count`. */
+/* The same of all channels; what is streamed has whole lines. Returns `count`. */
 VECTOR_INLINE int TYPED(depthwise_cells)(const depthwise_call *d, const NUMBER *x, const NUMBER *k,
-                                         NUMBER *y, const depthwise_taps *t, int64_t ow, int count)
+                                         NUMBER *y, const depthwise_taps *t, int64_t ow,
+                                         const int rows, const int count, const bool stream)
 {
+    const int vecs = stream ? DEPTHWISE_VECS : 1, step = vecs * VECTOR_LANES;
     const int64_t c = d->w.channels;
     int64_t i = 0;
-    for (; i + VECTOR_LANES <= c; i += VECTOR_LANES)
-        if (d->stream)
-            TYPED(depthwise_some)(d, x, k, y, t, i, ow, count, VECTOR_LANES, true);
-        else
-            TYPED(depthwise_some)(d, x, k, y, t, i, ow, count, VECTOR_LANES, false);
-    if (i < c) TYPED(depthwise_some)(d, x, k, y, t, i, ow, count, c - i, false);
+    for (; i + step <= c; i += step)
+        TYPED(depthwise_some)(d, x, k, y, t, i, ow, rows, count, vecs, VECTOR_LANES, stream);
+    if (i < c) TYPED(depthwise_some)(d, x, k, y, t, i, ow, rows, count, 1, c - i, false);
     return count;
+}
+
+/* `rows` rows, the first being that of t, `most` outputs of each at a time. */
+VECTOR_INLINE void TYPED(depthwise_walk)(const depthwise_call *d, const NUMBER *x, NUMBER *y,
+                                         depthwise_taps *t, const int rows, const int most,
+                                         const bool stream)
+{
+    const window *w = &d->w;
+    const NUMBER *k = (const NUMBER *)d->kernel->data;
+    for (int64_t ow = 0; ow < w->out[1];) {
+        const int64_t count = depthwise_alike(w, ow, t) - ow;
+        if (count >= most)
+            ow += TYPED(depthwise_cells)(d, x, k, y, t, ow, rows, most, stream);
+        else if (most > 4 && count >= 4)
+            ow += TYPED(depthwise_cells)(d, x, k, y, t, ow, rows, 4, stream);
+        else if (most > 2 && count >= 2)
+            ow += TYPED(depthwise_cells)(d, x, k, y, t, ow, rows, 2, stream);
+        else
+            ow += TYPED(depthwise_cells)(d, x, k, y, t, ow, rows, 1, stream);
+    }
+    if (stream) vstream_end();
 }
 
 /* Any multiplier: y += x k, tap by tap. */
@@ -91,30 +122,28 @@ static void TYPED(depthwise_plain)(const depthwise_call *d, const NUMBER *x, con
         }
 }
 
-/* Row oh of the output of one image. */
-static void TYPED(depthwise_row)(const depthwise_call *d, const void *image, int64_t oh, void *to)
+/* Row oh of the output of one image, and perhaps others of the `left` from it on. Returns how many
+ * they are. */
+static int TYPED(depthwise_row)(const depthwise_call *d, const void *image, int64_t oh,
+                                int64_t left, void *to)
 {
     const window *w = &d->w;
-    const NUMBER *x = image, *k = (const NUMBER *)d->kernel->data;
+    const NUMBER *x = image;
     NUMBER *y = to;
     depthwise_taps t = {.row = oh * w->stride[0] - w->before[0]};
     window_taps(w, 0, oh, &t.h0, &t.h1);
     if (d->multiplier > 1) {
-        TYPED(depthwise_plain)(d, x, k, y, &t);
-        return;
+        TYPED(depthwise_plain)(d, x, (const NUMBER *)d->kernel->data, y, &t);
+    } else if (!d->stream) {
+        TYPED(depthwise_walk)(d, x, y, &t, 1, DEPTHWISE_SOME, false);
+    } else if (DEPTHWISE_ROWS > 1 && left >= DEPTHWISE_ROWS && t.h1 - t.h0 == w->extent[0] &&
+               depthwise_is_whole(w, oh + DEPTHWISE_ROWS - 1)) {
+        TYPED(depthwise_walk)(d, x, y, &t, DEPTHWISE_ROWS, DEPTHWISE_ABREAST, true);
+        return DEPTHWISE_ROWS;
+    } else {
+        TYPED(depthwise_walk)(d, x, y, &t, 1, DEPTHWISE_SOME / DEPTHWISE_VECS, true);
     }
-    for (int64_t ow = 0; ow < w->out[1];) {
-        const int64_t count = depthwise_alike(w, ow, &t) - ow;
-        if (count >= DEPTHWISE_SOME)
-            ow += TYPED(depthwise_cells)(d, x, k, y, &t, ow, DEPTHWISE_SOME);
-        else if (count >= 4)
-            ow += TYPED(depthwise_cells)(d, x, k, y, &t, ow, 4);
-        else if (count >= 2)
-            ow += TYPED(depthwise_cells)(d, x, k, y, &t, ow, 2);
-        else
-            ow += TYPED(depthwise_cells)(d, x, k, y, &t, ow, 1);
-    }
-    if (d->stream) vstream_end();
+    return 1;
 }
 
 /* A multiplier of 1, or a large one: what the windows' taps send to a row of dx, tap by tap. */
@@ -195,15 +224,17 @@ static void TYPED(depthwise_cell)(const depthwise_call *d, const NUMBER *dy, con
         TYPED(depthwise_send)(d, dy, k, dx, taps, n, add, d->multiplier);
 }
 
-/* Row `row` of the gradient of one image: what the rows of dy send it whose windows have it. */
-static void TYPED(depthwise_input_row)(const depthwise_call *d, const void *image, int64_t row,
-                                       void *to)
+/* Row `row` of the gradient of one image, what the rows of dy send it whose windows have it; one at
+ * a time, as the result says. */
+static int TYPED(depthwise_input_row)(const depthwise_call *d, const void *image, int64_t row,
+                                      int64_t left, void *to)
 {
     const window *w = &d->w;
     const int64_t c = w->channels, t = row / w->stride[0], step = w->stride[1];
     const conv_axis h = conv_axis_backward(w, 0, row % w->stride[0]);
     const NUMBER *dy = image, *k = (const NUMBER *)d->kernel->data;
     NUMBER *dx = to;
+    (void)left;
     if (d->multiplier == 1 || d->multiplier > DEPTHWISE_MULTIPLIER) {
         memset(dx, 0, (size_t)(w->image[1] * c) * sizeof *dx);
         for (int64_t i = 0; i < h.taps; i++) {
@@ -211,13 +242,14 @@ static void TYPED(depthwise_input_row)(const depthwise_call *d, const void *imag
             if (oh >= 0 && oh < h.limit)
                 TYPED(depthwise_plain_input)(d, dy, k, h.index + i * h.index_step, oh, dx);
         }
-        return;
+        return 1;
     }
     for (int64_t phase = 0; phase < conv_min(step, w->image[1]); phase++) {
         const conv_axis v = conv_axis_backward(w, 1, phase);
         for (int64_t u = 0; u < v.positions; u++)
             TYPED(depthwise_cell)(d, dy, k, dx + (phase + u * step) * c, &h, t, &v, u);
     }
+    return 1;
 }
 
 /* dk += x dy of a vector of channels: `count` taps of the outputs [begin, end), which have them

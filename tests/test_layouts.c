@@ -113,6 +113,12 @@ static ed_tensor *dilated_depthwise(ed_tensor *x, ed_tensor *kernel, const char 
                                .data_format = format);
 }
 
+static ed_tensor *every_other_row(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    return ed_depthwise_conv2d(x, kernel, .strides = ED_INTS(2, 1), .padding = "SAME",
+                               .data_format = format);
+}
+
 static ed_tensor *largest(ed_tensor *x, ed_tensor *kernel, const char *format)
 {
     (void)kernel;
@@ -239,6 +245,15 @@ static void channels_first_is_channels_last(void **state)
                     ED_SHAPE(2, 19, 23, 40));
     compare_layouts(&(image_op){"conv2d_bias 1x1 to many", bias_conv, {1, 1, 64, 448}},
                     ED_SHAPE(1, 36, 40, 64));
+    compare_layouts(
+        &(image_op){"depthwise_conv2d_bias past the caches", bias_depthwise, {3, 3, 32, 1}},
+        ED_SHAPE(4, 131, 257, 32));
+    compare_layouts(
+        &(image_op){"depthwise_conv2d past the caches", dilated_depthwise, {3, 2, 32, 1}},
+        ED_SHAPE(4, 131, 257, 32));
+    compare_layouts(
+        &(image_op){"depthwise_conv2d of every other row", every_other_row, {3, 3, 32, 1}},
+        ED_SHAPE(4, 269, 257, 32));
     compare_layouts(&(image_op){"max_pool2d past the caches", largest, {1, 1, 1, 1}},
                     ED_SHAPE(4, 131, 257, 32));
     compare_layouts(&(image_op){"avg_pool2d past the caches", halved, {1, 1, 1, 1}},
