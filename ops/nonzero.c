@@ -156,10 +156,10 @@ static const ed_tensor *as_mask(ed_tensor *x)
 }
 
 /* Fills words and counts, of which counts[0] is 0. */
-static void nonzero_find(const nonzero_work *w, int64_t blocks)
+static void nonzero_find(nonzero_work *w, int64_t blocks)
 {
     const bool outer = threads_may_stop(false); /* the counts say where to write */
-    threads_run(blocks, 1, nonzero_count, (void *)(uintptr_t)w);
+    threads_run(blocks, 1, nonzero_count, w);
     threads_may_stop(outer);
     for (int64_t i = 0; i < blocks; i++) w->counts[i + 1] += w->counts[i];
 }
@@ -224,8 +224,8 @@ ed_tensor *ed_nonzero(ed_tensor *x)
 
 /* ---- boolean_mask ---------------------------------------------------------------------------- */
 
-/* x is [before, masked, behind], slices of `bytes` bytes; found: the plan, of which `found.mask`
- * is infer's alone. */
+/* The plan: x is [before, masked, behind], slices of `bytes` bytes; found: where the mask is true,
+ * which infer says. The mask that infer looked at is gone by then: the kernel puts its own there. */
 typedef struct masking {
     nonzero_work found;
     int axis;

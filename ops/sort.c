@@ -14,9 +14,9 @@
  *
  * Where the instruction set has vectors for it (ops/sort.simd.c), numbers are sorted by quicksort
  * instead, unless so many have so few digits that these are quicker, and few of them by a network
- * of comparisons. Neither is stable, but equal keys are
- * alike, and keys with indices all different. Should one part after the other be far from half,
- * the radix sort takes over: no order of the elements makes it slow.
+ * of comparisons. Neither is stable, but equal keys are alike, and keys with indices all different.
+ * Should one part after the other be far from half, the radix sort takes over: no order of the
+ * elements makes it slow.
  *
  * Short lines are shared out among the threads. Of a long one each thread sorts a share of the
  * keys, so that no two write to the same place: a sample says which keys make shares of about the

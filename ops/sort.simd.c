@@ -11,7 +11,8 @@
  *
  * Comparing lanes of one vector takes shuffles. So the first steps sort a block of as many vectors
  * as they have lanes by its columns: each column alone, then two as one, the second turned around
- * behind the first, then four.
+ * behind the first, then four. With AVX2 a table of many rows is sorted so: of all its steps those
+ * that join the columns are the only ones that compare lanes.
  *
  * Items are parted without a branch: of each vector those up to a bound are packed and stored at
  * one place, the others at another, whole vectors both; what is too much the next store covers.

@@ -178,7 +178,7 @@ static void unique_numbers(int64_t begin, int64_t last, int worker, void *user)
 }
 
 /* Whether there are so few values between the least and the most, 0 among them, that counting them
- * is little work beside that of the elements. */
+ * is little work beside that of the elements; then r says so and how x is parted. */
 static bool unique_is_narrow(unique_range *r)
 {
     const ed_tensor *x = r->x;

@@ -217,9 +217,11 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_triangle), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test_teardown(test_sizes, check_end),
+        cmocka_unit_test_teardown(test_kinds, check_end),
+        cmocka_unit_test_teardown(test_triangle, check_end),
+        cmocka_unit_test_teardown(test_threads, check_end),
+        cmocka_unit_test_teardown(test_memory, check_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -153,10 +153,12 @@ VECTOR_INLINE vf32 vsilu_slope_f32(vf32 x)
 #define vgelu_slope_f32 gelu_slope_by_power_f32
 #define vsilu_slope_f32 silu_slope_by_power_f32
 #endif
+
 /*
- * silu and gelu_tanh are x / (1 + e) for e = e^-u = (1 + m) 2^n. Up to -EXP_NEAR and
- * -GELU_TANH_NEAR e does not overflow. 1 + 2^n is rounded from n = 24 on: what that lost of the 1
- * is added to m 2^n. AVX-512 takes the longer way: there this has not been measured.
+ * silu and gelu_tanh are x / (1 + e) for e = e^-u = (1 + m) 2^n, which does not overflow for x from
+ * -EXP_NEAR and -GELU_TANH_NEAR on; the few below take the longer way. 1 + 2^n is rounded from
+ * n = 24 on: what that lost of the 1 is added to m 2^n. AVX-512 always takes the longer way: there
+ * this has not been measured.
  */
 #if defined(VECTOR_FMA) && !defined(VECTOR_TABLE)
 #define GELU_TANH_NEAR 9
