@@ -245,6 +245,8 @@ static void channels_first_is_channels_last(void **state)
                     ED_SHAPE(2, 19, 23, 40));
     compare_layouts(&(image_op){"conv2d_bias 1x1 to many", bias_conv, {1, 1, 64, 448}},
                     ED_SHAPE(1, 36, 40, 64));
+    compare_layouts(&(image_op){"conv2d_bias 1x1 of many", bias_conv, {1, 1, 700, 20}},
+                    ED_SHAPE(2, 9, 11, 700));
     compare_layouts(
         &(image_op){"depthwise_conv2d_bias past the caches", bias_depthwise, {3, 3, 32, 1}},
         ED_SHAPE(4, 131, 257, 32));

@@ -279,6 +279,46 @@ static bool run_grid(const gemm_job *job, const gemm_batch *batch, int64_t count
     return true;
 }
 
+/* Whether the products of a batch, none of which is cut for so many threads, pack the same A. */
+static bool packs_alike(const gemm_job *job, const gemm_batch *batch, int64_t count,
+                        int64_t threads)
+{
+    int64_t tile_rows, tile_columns;
+    ISA_CALL(gemm_tile)(job->wide, &tile_rows, &tile_columns);
+    if (count < 2 || count < threads * piece_factor(job, count, threads)) return false;
+    if (job->m < 2 || job->k <= 0 || job->n <= 4 * tile_columns) return false;
+    for (int64_t i = 1; i < count; i++)
+        if (batch->a[i] != batch->a[0]) return false;
+    return true;
+}
+
+static void pack_stripes(int64_t first, int64_t last, int worker, void *user)
+{
+    const shared *s = user;
+    (void)worker;
+    ISA_CALL(gemm_pack_stripes)(s->job, first, last, s->scratch);
+}
+
+/* A batch whose A is packed once for all. */
+static bool run_alike(const gemm_job *job, const gemm_batch *batch, int64_t count, int64_t threads)
+{
+    int64_t tile_rows, tile_columns;
+    ISA_CALL(gemm_tile)(job->wide, &tile_rows, &tile_columns);
+    const int64_t blocks = ceil_div(job->k, gemm_block(job->wide, job->k));
+    const int64_t stripes = ceil_div(job->m, tile_rows);
+    gemm_job packed = take_product(job, batch, 0);
+    char *a = memory_alloc((size_t)blocks * ISA_CALL(gemm_rows_scratch)(job->wide, job->k, job->m));
+    if (!a) return false;
+    threads_run(stripes, threads > 1 ? 1 + stripes / (4 * threads) : stripes, pack_stripes,
+                &(shared){.job = &packed, .scratch = a});
+    packed = *job;
+    packed.stripes = a;
+    const bool ok =
+        threads > 1 ? run_grid(&packed, batch, count, threads) : run_alone(&packed, batch, count);
+    memory_free(a);
+    return ok;
+}
+
 static bool run_blas(const gemm_job *job, const gemm_batch *batch, int64_t count)
 {
     if (is_deep_blas(job)) return run_deep_batch(job, batch, count);
@@ -344,6 +384,7 @@ static bool run(const gemm_job *job, const gemm_batch *batch)
     }
     int64_t threads = thread_count(job, count);
     if (count == 1 && gemm_is_large(job, threads)) return gemm_large(job);
+    if (packs_alike(job, batch, count, threads)) return run_alike(job, batch, count, threads);
     if (threads == 1) return run_alone(job, batch, count);
     if (count >= threads || !is_deep(job, threads)) return run_grid(job, batch, count, threads);
     return run_deep_batch(job, batch, count);

@@ -91,6 +91,38 @@ static void prefetch_rows(const gemm_job *job, const char *a, int64_t rows, int6
     }
 }
 
+/* The stripes that A's rows make, and the rows of stripe s, which follow those of the others. */
+static int64_t stripes_of(const gemm_job *job)
+{
+    return (job->m + ROWS - 1) / ROWS;
+}
+static int64_t rows_of(const gemm_job *job, int64_t stripes, int64_t s)
+{
+    return job->m / stripes + (s < job->m % stripes);
+}
+
+/* Where gemm_pack_stripes puts the k steps from p on of stripe s. */
+static int64_t stripe_at(const gemm_job *job, int64_t stripes, int64_t s, int64_t p, int64_t k)
+{
+    return (p * stripes + s * k) * line_of(job->wide);
+}
+
+void ISA_NAME(gemm_pack_stripes)(const gemm_job *job, int64_t first, int64_t last, char *to)
+{
+    const bool wide = job->wide;
+    const int64_t stripes = stripes_of(job), block = gemm_block(wide, job->k);
+    for (int64_t s = 0, i = 0; s < last; s++) {
+        const int64_t rows = rows_of(job, stripes, s);
+        for (int64_t p = 0; p < job->k && s >= first; p += block) {
+            const int64_t k = min(block, job->k - p);
+            ISA_NAME(gemm_pack_lines)
+            (wide, rows, k, job->a + i * job->a_row + p * job->a_col, job->a_row, job->a_col,
+             to + stripe_at(job, stripes, s, p, k), line_of(wide));
+        }
+        i += rows;
+    }
+}
+
 /* One block of k, columns [j, j + columns): B is packed when the first rows need it. */
 static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t columns,
                       char *scratch)
@@ -98,22 +130,23 @@ static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t
     const bool wide = job->wide;
     const int size = size_of(wide), panel = PANEL / size, line = line_of(wide);
     char *panels = scratch + t.k * line;
-    int64_t stripes = (job->m + ROWS - 1) / ROWS;
-    bool pack_a = columns > 4 * panel;
+    int64_t stripes = stripes_of(job);
+    bool pack_a = columns > 4 * panel && !job->stripes;
     bool small_b = t.k * (job->b_row < 0 ? -job->b_row : job->b_row) <= SMALL_B;
     bool direct_b = job->b_col == size && (stripes <= 3 || small_b);
 
     for (int64_t s = 0, i = 0; s < stripes; s++) {
-        int64_t rows = job->m / stripes + (s < job->m % stripes);
+        int64_t rows = rows_of(job, stripes, s);
         t.a = job->a + i * job->a_row + p * job->a_col;
         t.a_row = job->a_row;
         t.a_col = job->a_col;
         if (pack_a) {
             ISA_NAME(gemm_pack_lines)(wide, rows, t.k, t.a, t.a_row, t.a_col, scratch, line);
             t.a = scratch;
-            t.a_row = size;
-            t.a_col = line;
+        } else if (job->stripes) {
+            t.a = job->stripes + stripe_at(job, stripes, s, p, t.k);
         }
+        if (pack_a || job->stripes) t.a_row = size, t.a_col = line;
         for (int64_t done = 0; done < columns; done += panel) {
             int64_t width = min(panel, columns - done);
             int vecs = width * size > BYTES ? 2 : 1;
@@ -302,7 +335,7 @@ void ISA_NAME(gemm_rows)(const gemm_job *job, int64_t p, const char *panels, cha
 {
     const bool wide = job->wide;
     const int size = size_of(wide), panel = PANEL / size, line = line_of(wide);
-    const int64_t stripes = (job->m + ROWS - 1) / ROWS;
+    const int64_t stripes = stripes_of(job);
     tile t = tile_begin(job, p, min(gemm_block(wide, job->k), job->k - p));
     t.a_row = size, t.a_col = line, t.b_row = PANEL;
     for (int64_t j = 0; j < job->n; j += panel) {
@@ -311,7 +344,7 @@ void ISA_NAME(gemm_rows)(const gemm_job *job, int64_t p, const char *panels, cha
         t.b = panels + j * size * t.k;
         t.lanes = (int)(width - (vecs - 1) * panel / 2);
         for (int64_t s = 0, i = 0; s < stripes; s++) {
-            const int64_t rows = job->m / stripes + (s < job->m % stripes);
+            const int64_t rows = rows_of(job, stripes, s);
             char *stripe = scratch + s * t.k * line;
             if (j == 0) {
                 const char *a = job->a + i * job->a_row + p * job->a_col;

@@ -19,6 +19,7 @@ typedef struct gemm_job {
     int64_t a_row, a_col, b_row, b_col, c_row;
     const char *bias; /* bias(i,j) = bias[i bias_row + j bias_col], one of them 0; or NULL */
     int64_t bias_row, bias_col;
+    const char *stripes; /* what gemm_pack_stripes made of A, of which then all rows are used */
 } gemm_job;
 
 /* Rows [row, row + m) and columns [column, column + n) of a product. */
@@ -49,6 +50,10 @@ ISA_DECLARE(size_t, gemm_scratch, const gemm_job *job);
 
 /* Computes a job on the calling thread. */
 ISA_DECLARE(void, gemm_piece, const gemm_job *job, char *scratch);
+
+/* Packs stripes [first, last) of A, ROWS rows each at most, for products that have it in common. The
+ * bytes that all of them take are those of gemm_rows_scratch for each block of k. */
+ISA_DECLARE(void, gemm_pack_stripes, const gemm_job *job, int64_t first, int64_t last, char *to);
 
 /*
  * C = (add: C +) the sum over runs r and steps p < k of A_r B_r, for operands whose steps lie in
