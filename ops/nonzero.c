@@ -12,7 +12,11 @@
 #include <emmintrin.h>
 #endif
 
-enum { NONZERO_BLOCK = HARD(64, 1 << 16), NONZERO_WORD = 64 };
+enum {
+    NONZERO_BLOCK = HARD(64, 1 << 16),
+    NONZERO_WORD = 64,
+    NONZERO_ABREAST = 4 /* places of a block that are read at a time: memory gives more so */
+};
 
 /* The mask's elements, in words also as bits, and how many of the blocks' are true: first of each,
  * then of all before it. */
@@ -67,18 +71,30 @@ static inline uint64_t nonzero_bits(const uint8_t *mask, int64_t *count)
 #endif
 }
 
+/* The words of n elements; how many of these are true. */
+static int64_t nonzero_words(const uint8_t *mask, int64_t n, uint64_t *words)
+{
+    const int64_t whole = n / NONZERO_WORD, apart = whole / NONZERO_ABREAST;
+    int64_t count = 0, i = 0;
+    for (; i < apart; i++)
+        for (int64_t k = i; k < NONZERO_ABREAST * apart; k += apart)
+            words[k] = nonzero_bits(mask + k * NONZERO_WORD, &count);
+    for (i *= NONZERO_ABREAST; i < whole; i++)
+        words[i] = nonzero_bits(mask + i * NONZERO_WORD, &count);
+    i *= NONZERO_WORD;
+    if (i < n) words[whole] = nonzero_some(mask + i, n - i, &count);
+    return count;
+}
+
 static void nonzero_count(int64_t first, int64_t last, int worker, void *user)
 {
     const nonzero_work *w = user;
     const uint8_t *mask = (const uint8_t *)w->mask->data;
     (void)worker;
     for (int64_t block = first; block < last; block++) {
-        const int64_t end = nonzero_end(w, block + 1, 1);
-        int64_t i = block * NONZERO_BLOCK, count = 0;
-        for (; i + NONZERO_WORD <= end; i += NONZERO_WORD)
-            w->words[i / NONZERO_WORD] = nonzero_bits(mask + i, &count);
-        if (i < end) w->words[i / NONZERO_WORD] = nonzero_some(mask + i, end - i, &count);
-        w->counts[block + 1] = count;
+        const int64_t begin = block * NONZERO_BLOCK;
+        w->counts[block + 1] = nonzero_words(mask + begin, nonzero_end(w, block + 1, 1) - begin,
+                                             w->words + begin / NONZERO_WORD);
     }
 }
 
