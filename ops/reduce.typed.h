@@ -220,7 +220,8 @@ VECTOR_INLINE VECTOR TYPED(best_across)(VECTOR v, const bool smallest)
     return TYPED(best_two)(v, TYPED(LANES_ROTATE_1)(v), smallest);
 }
 
-/* A NaN beats nothing and is beaten by all else. What doesn't fit a vector is in four chains. */
+/* A NaN beats nothing and is beaten by all else. What doesn't fit a vector is in four chains, two
+ * of them from the middle on where reading abreast helps. */
 VECTOR_INLINE NUMBER TYPED(best_of)(const NUMBER *x, int64_t n, const bool smallest)
 {
     const NUMBER worst = smallest ? (NUMBER)INFINITY : (NUMBER)-INFINITY;
@@ -229,11 +230,14 @@ VECTOR_INLINE NUMBER TYPED(best_of)(const NUMBER *x, int64_t n, const bool small
     if (n <= VECTOR_LANES)
         return TYPED(best_across)(TYPED(best_two)(lanes_some(x, n, worst), best[0], smallest),
                                   smallest)[0];
-    int64_t i = 0;
-    for (; i + 4 * VECTOR_LANES <= n; i += 4 * VECTOR_LANES)
-        for (int k = 0; k < 4; k++)
-            best[k] = TYPED(best_two)(vload(x + i + k * VECTOR_LANES), best[k], smallest);
-    for (int k = 0; i < n; i += VECTOR_LANES, k++)
+    const int64_t whole = n / (4 * VECTOR_LANES) * (4 * VECTOR_LANES), some = whole / ABREAST;
+    const int64_t apart = ABREAST == 2 ? some : 2 * VECTOR_LANES;
+    for (int64_t i = 0; i < some; i += 4 / ABREAST * VECTOR_LANES)
+        for (int k = 0; k < 4; k++) {
+            const NUMBER *from = x + i + k / 2 * apart + k % 2 * VECTOR_LANES;
+            best[k] = TYPED(best_two)(vload(from), best[k], smallest);
+        }
+    for (int64_t i = whole, k = 0; i < n; i += VECTOR_LANES, k++)
         best[k] = TYPED(best_two)(lanes_some(x + i, n - i, worst), best[k], smallest);
     for (int k = 1; k < 4; k++) best[0] = TYPED(best_two)(best[k], best[0], smallest);
     return TYPED(best_across)(best[0], smallest)[0];

@@ -3,6 +3,8 @@
 #include "tensor/threads.h"
 #include <string.h>
 
+enum { BEST_ADJOINING = 8 * REDUCE_BLOCK };
+
 typedef struct best {
     reduce_plan plan;
     const reduce_best_loops *loops;
@@ -23,23 +25,32 @@ static inline __attribute__((always_inline)) void prefetch(const reduce_plan *p,
         __builtin_prefetch(x + p->ahead + at);
 }
 
+/* How many elements are looked at at once. Of many that adjoin the loops but for AVX-512's read two
+ * places at a time, which takes the place of prefetches: 64 MB in 4.0 ms for 4.8. */
+static int64_t best_block(const reduce_plan *p)
+{
+    return p->adjoin && isa_level != ISA_AVX512 ? BEST_ADJOINING : REDUCE_BLOCK;
+}
+
 /* The best of elements first..first+count-1 of one output: block by block, and then where in the
  * best block. */
 static int64_t best_of_group(const best *b, const char *x, int64_t first, int64_t count,
                              void *value)
 {
     char buffer[REDUCE_BLOCK * sizeof(double)] __attribute__((aligned(64)));
+    const int64_t most = best_block(&b->plan);
     int64_t block = 0;
-    for (int64_t done = 0; done < count; done += REDUCE_BLOCK) {
-        int64_t n = count - done < REDUCE_BLOCK ? count - done : REDUCE_BLOCK;
+    for (int64_t done = 0; done < count; done += most) {
+        int64_t n = count - done < most ? count - done : most;
         double one; /* room for an element of any dtype */
-        prefetch(&b->plan, x + (first + done) * (int64_t)b->plan.element, n);
+        if (most == REDUCE_BLOCK)
+            prefetch(&b->plan, x + (first + done) * (int64_t)b->plan.element, n);
         b->loops->value(reduce_fetch(&b->plan, x, first + done, n, buffer), n, b->smallest, &one);
         if (done && !b->loops->beats(&one, value, b->smallest)) continue;
         memcpy(value, &one, b->plan.element);
         block = done;
     }
-    int64_t n = count - block < REDUCE_BLOCK ? count - block : REDUCE_BLOCK;
+    int64_t n = count - block < most ? count - block : most;
     int64_t at = b->loops->find(reduce_fetch(&b->plan, x, first + block, n, buffer), n, value);
     return at < 0 ? 0 : first + block + at;
 }

@@ -279,36 +279,65 @@ static void sums_to_shapes(void **state)
         }
 }
 
+/* argmax and argmin of rows of n, for both dtypes and all sets, against a plain loop. */
+static void check_best(const float *x, int64_t rows, int64_t n)
+{
+    const int best = isa_best();
+    for (int k = 0; k < 2 * (best + 1); k++) {
+        ED_SCOPE;
+        ed_tensor *t = ed_cast(ed_constant(x, ED_SHAPE(rows, n)), k % 2 ? ED_FLOAT64 : ED_FLOAT32);
+        isa_set(k / 2);
+        ed_tensor *largest = ed_argmax(t, .axis = 1), *smallest = ed_argmin(t, .axis = 1);
+        isa_set(best);
+        for (int64_t r = 0; r < rows; r++) {
+            int64_t high = -1, low = -1;
+            for (int64_t i = 0; i < n; i++) {
+                const float v = x[r * n + i];
+                if (v != v) continue;
+                if (high < 0 || v > x[r * n + high]) high = i;
+                if (low < 0 || v < x[r * n + low]) low = i;
+            }
+            assert_int_equal(((const int64_t *)largest->data)[r], high < 0 ? 0 : high);
+            assert_int_equal(((const int64_t *)smallest->data)[r], low < 0 ? 0 : low);
+        }
+    }
+}
+
 /* Rows shorter and longer than a vector, with ties, infinities, and NaN here or everywhere. */
 static void best_of_short_rows(void **state)
 {
     (void)state;
     static const float values[] = {1, -2, NAN, 3, INFINITY, -INFINITY, NAN, 3, -2, 0};
-    const int best = isa_best();
     enum { ROWS = 150 };
-    for (int64_t n = 1; n <= 70; n += n < 20 ? 1 : 7)
-        for (int k = 0; k < 2 * (best + 1); k++) {
-            ED_SCOPE;
-            float x[ROWS * 70];
-            for (int64_t i = 0; i < ROWS * n; i++)
-                x[i] = i / n == 3 ? NAN : i / n == 5 ? -INFINITY : values[(i * i + i / n) % 10];
-            ed_tensor *t =
-                ed_cast(ed_constant(x, ED_SHAPE(ROWS, n)), k % 2 ? ED_FLOAT64 : ED_FLOAT32);
-            isa_set(k / 2);
-            ed_tensor *largest = ed_argmax(t, .axis = 1), *smallest = ed_argmin(t, .axis = 1);
-            isa_set(best);
-            for (int64_t r = 0; r < ROWS; r++) {
-                int64_t high = -1, low = -1;
-                for (int64_t i = 0; i < n; i++) {
-                    const float v = x[r * n + i];
-                    if (v != v) continue;
-                    if (high < 0 || v > x[r * n + high]) high = i;
-                    if (low < 0 || v < x[r * n + low]) low = i;
-                }
-                assert_int_equal(((const int64_t *)largest->data)[r], high < 0 ? 0 : high);
-                assert_int_equal(((const int64_t *)smallest->data)[r], low < 0 ? 0 : low);
-            }
+    for (int64_t n = 1; n <= 70; n += n < 20 ? 1 : 7) {
+        float x[ROWS * 70];
+        for (int64_t i = 0; i < ROWS * n; i++)
+            x[i] = i / n == 3 ? NAN : i / n == 5 ? -INFINITY : values[(i * i + i / n) % 10];
+        check_best(x, ROWS, n);
+    }
+}
+
+/* Rows of several blocks: the best and one that is equal in each pair of places. */
+static void best_of_long_rows(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {100, 511, 1000, 4095, 4096 + 513, 2 * 4096 + 65, 33000};
+    enum { ROWS = 40, MOST = 33000 };
+    ED_SCOPE;
+    float *x = (float *)numbers(ED_FLOAT32, ED_SHAPE(ROWS * MOST), 1)->data;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        const int64_t n = sizes[s];
+        ED_SCOPE;
+        ed_tensor *t = numbers(ED_FLOAT32, ED_SHAPE(ROWS * n), (uint32_t)n);
+        memcpy(x, t->data, (size_t)(ROWS * n) * sizeof *x);
+        for (int64_t r = 0; r < ROWS; r++) {
+            float *row = x + r * n;
+            row[r * n / 3 % n] = NAN;
+            row[r * n / ROWS] = row[n - 1 - r * r * n / ROWS / ROWS] = r % 2 ? 9 : -9;
+            if (r % 5 == 0) row[r * 7919 % n] = r % 2 ? INFINITY : -INFINITY;
         }
+        check_best(x, ROWS, n);
+    }
 }
 
 /* ---- Variables ------------------------------------------------------------------------------- */
@@ -389,6 +418,7 @@ int main(void)
         cmocka_unit_test(products_of_zeros_twice),
         cmocka_unit_test(sums_to_shapes),
         cmocka_unit_test(best_of_short_rows),
+        cmocka_unit_test(best_of_long_rows),
         cmocka_unit_test(variables_change_in_place),
         cmocka_unit_test(variables_change_like_add),
         cmocka_unit_test(gradients_stop),
