@@ -438,6 +438,8 @@ ed_tensor *index_sum(ed_tensor *dy, ed_tensor *indices, int64_t axis, int64_t ba
     FIELD(T, INT, depth, -1, ED_AT_LEAST(0), "size of the new axis") ED_ONE_HOT_OPTIONS(FIELD, T)
 ED_OPTIONS(one_hot_attrs, ONE_HOT_ATTRS);
 
+enum { HOT_BYTES = HARD(64, 16 << 10) }; /* of rows that are made at a time */
+
 static bool one_hot_infer(ed_call *call)
 {
     const one_hot_attrs *attrs = call->attrs;
@@ -452,29 +454,61 @@ static bool one_hot_infer(ed_call *call)
                           shape);
 }
 
-static void one_hot_rows(int64_t first, int64_t last, int worker, void *user)
+/* The way of a call: rows of `depth` elements to y. */
+typedef struct hot {
+    const ed_tensor *indices;
+    char *y;
+    int64_t depth, element;
+    uint64_t one; /* an element that is 1 */
+} hot;
+
+/* Puts `value` where the rows first..last-1, which begin at `to`, have their 1. */
+static void one_hot_put(const hot *h, int64_t first, int64_t last, uint64_t value, char *to)
 {
-    const ed_call *call = user;
-    const ed_tensor *indices = call->inputs[0], *y = call->outputs[0];
-    int64_t depth = ((const one_hot_attrs *)call->attrs)->depth;
-    (void)worker;
-    int64_t element = (int64_t)dtype_size(y->dtype);
-    uint64_t one = 0;
-    dtype_store(y->dtype, &one, 0, 1);
-    memset(y->data + first * depth * element, 0, (size_t)((last - first) * depth * element));
-    for (int64_t i = first; i < last; i++) {
-        int64_t at = indices->dtype == ED_INT64 ? ((const int64_t *)indices->data)[i]
-                                                : ((const int32_t *)indices->data)[i];
-        if (at >= 0 && at < depth)
-            memcpy(y->data + (i * depth + at) * element, &one, (size_t)element);
+    for (; first < last; first++, to += h->depth * h->element) {
+        const int64_t at = h->indices->dtype == ED_INT64
+                               ? ((const int64_t *)h->indices->data)[first]
+                               : ((const int32_t *)h->indices->data)[first];
+        if (at >= 0 && at < h->depth) memcpy(to + at * h->element, &value, (size_t)h->element);
     }
+}
+
+static void one_hot_near(int64_t first, int64_t last, int worker, void *user)
+{
+    const hot *h = user;
+    const int64_t bytes = h->depth * h->element;
+    (void)worker;
+    memset(h->y + first * bytes, 0, (size_t)((last - first) * bytes));
+    one_hot_put(h, first, last, h->one, h->y + first * bytes);
+}
+
+/* Some rows at a time are made in zeros, go past the caches and become zeros again. */
+static void one_hot_far(int64_t first, int64_t last, int worker, void *user)
+{
+    const hot *h = user;
+    const int64_t bytes = h->depth * h->element, most = HOT_BYTES / bytes;
+    char rows[HOT_BYTES] __attribute__((aligned(COPY_LINE)));
+    (void)worker;
+    memset(rows, 0, sizeof rows);
+    for (int64_t n; first < last; first += n) {
+        n = last - first < most ? last - first : most;
+        one_hot_put(h, first, first + n, h->one, rows);
+        copy_stream(h->y + first * bytes, rows, (size_t)(n * bytes));
+        one_hot_put(h, first, first + n, 0, rows);
+    }
+    copy_stream_end();
 }
 
 static bool one_hot_kernel(ed_call *call)
 {
-    int64_t depth = ((const one_hot_attrs *)call->attrs)->depth;
-    if (call->outputs[0]->size)
-        threads_run(call->inputs[0]->size, 1 + OPS_PARALLEL_WORK / depth, one_hot_rows, call);
+    const ed_tensor *y = call->outputs[0];
+    const int64_t depth = ((const one_hot_attrs *)call->attrs)->depth;
+    hot h = {call->inputs[0], y->data, depth, (int64_t)dtype_size(y->dtype), 0};
+    const bool far = y->size * h.element >= COPY_FAR_BYTES && depth * h.element <= HOT_BYTES;
+    dtype_store(y->dtype, &h.one, 0, 1);
+    if (y->size)
+        threads_run(h.indices->size, 1 + OPS_PARALLEL_WORK / depth,
+                    far ? one_hot_far : one_hot_near, &h);
     return true;
 }
 

@@ -368,6 +368,25 @@ static void sets(void **state)
     WRONG(ed_set_union(ed_scalar(1), WHOLE(1), NULL), "a must have rank >= 1");
 }
 
+/* So many that they go past the caches, some rows at a time; and rows too long for that. */
+static void many_ones(void **state)
+{
+    (void)state;
+    static const int64_t depths[] = {67, 5000};
+    for (int k = 0; k < 4; k++) {
+        ED_SCOPE;
+        const int64_t depth = depths[k / 2], n = (17 << 20) / 4 / depth;
+        ed_tensor *at = ed_sub(ed_floor_mod(counted(ED_SHAPE(n)), (double)(depth + 5)), 3);
+        at = ed_cast(at, k % 2 ? ED_INT64 : ED_INT32);
+        const ed_tensor *y = ed_one_hot(at, depth);
+        if (!y) fail_msg("%s", ed_error());
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < depth; j++)
+                assert_true(((const float *)ed_data(y))[i * depth + j] ==
+                            (i % (depth + 5) - 3 == j));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +398,7 @@ int main(void)
         cmocka_unit_test_teardown(repeats, check_end),
         cmocka_unit_test_teardown(masks, check_end),
         cmocka_unit_test_teardown(blocks, check_end),
+        cmocka_unit_test_teardown(many_ones, check_end),
         cmocka_unit_test_teardown(many_scatters, check_end),
         cmocka_unit_test_teardown(shapes, check_end),
         cmocka_unit_test_teardown(searches, check_end),
