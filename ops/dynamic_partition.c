@@ -16,7 +16,7 @@ ED_OPTIONS(parts_attrs, PARTS_ATTRS);
 
 enum {
     PIECE = HARD(3, 1 << 15), /* slices of a piece, at least */
-    NUMBERS = HARD(2, 512)    /* of partitions, which are read at once */
+    NUMBERS = HARD(2, 128)    /* of partitions, which are read at once */
 };
 
 /* How x is cut: the plan. Pieces are no smaller than there are parts, so counts are few. */
@@ -115,15 +115,11 @@ typedef struct moving {
 } moving;
 
 #define MOVE_AS(type)                                                                              \
-    for (int64_t i = 0; i < n; i++) {                                                              \
-        type *to = (type *)next[numbers[i]];                                                       \
-        *to = ((const type *)x)[i];                                                                \
-        next[numbers[i]] = (char *)(to + 1);                                                       \
-    }                                                                                              \
+    for (int64_t i = 0; i < n; i++) memcpy(to[i], x + (size_t)i * sizeof(type), sizeof(type));     \
     break
 
-/* n slices, one behind the other, each to the place of its partition. */
-static void move_slices(const char *x, size_t bytes, const int64_t *numbers, int64_t n, char **next)
+/* n slices, one behind the other, each to its place. */
+static void move_slices(const char *x, size_t bytes, int64_t n, char *const *to)
 {
     switch (bytes) {
     case 1: MOVE_AS(uint8_t);
@@ -131,25 +127,30 @@ static void move_slices(const char *x, size_t bytes, const int64_t *numbers, int
     case 4: MOVE_AS(uint32_t);
     case 8: MOVE_AS(uint64_t);
     default:
-        for (int64_t i = 0; i < n; i++) {
-            memcpy(next[numbers[i]], x + (size_t)i * bytes, bytes);
-            next[numbers[i]] += bytes;
-        }
+        for (int64_t i = 0; i < n; i++) memcpy(to[i], x + (size_t)i * bytes, bytes);
     }
 }
 
+/* The places of some slices are found before any of these is moved: behind a write to a place that
+ * is just being read, the next place would wait until it is known (3.7 ns a slice for 2.1). */
 static void move_pieces(int64_t first, int64_t last, int worker, void *user)
 {
     const moving *m = user;
     const cutting *c = m->cut;
     int64_t room[NUMBERS];
+    char *to[NUMBERS];
     (void)worker;
     for (int64_t piece = first; piece < last; piece++) {
         const int64_t end = piece_end(c, piece);
+        char **next = m->next + piece * c->parts;
         for (int64_t at = piece * c->each; at < end; at += NUMBERS) {
             const int64_t n = end - at < NUMBERS ? end - at : NUMBERS;
-            move_slices(m->x + (size_t)at * m->bytes, m->bytes,
-                        index_some(c->partitions, at, n, room), n, m->next + piece * c->parts);
+            const int64_t *numbers = index_some(c->partitions, at, n, room);
+            for (int64_t i = 0; i < n; i++) {
+                to[i] = next[numbers[i]];
+                next[numbers[i]] += m->bytes;
+            }
+            move_slices(m->x + (size_t)at * m->bytes, m->bytes, n, to);
         }
     }
 }
