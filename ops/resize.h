@@ -23,7 +23,8 @@ typedef struct resize_loops {
     void (*across)(const resize_axis *axis, int64_t channels, const void *from, void *to);
     /* n elements of the result's dtype: the sum of `count` rows times their weights. */
     void (*down)(const void *const *rows, const void *weights, int64_t count, int64_t n, void *to);
-    /* The same past the caches, for n of whole vectors and an aligned `to`. */
+    /* The same past the caches, for n of whole vectors and an aligned `to`; copy_stream_end must
+     * follow the last row. */
     void (*past)(const void *const *rows, const void *weights, int64_t count, int64_t n, void *to);
 } resize_loops;
 

@@ -138,6 +138,7 @@ static void resize_rows(int64_t begin, int64_t end, int worker, void *user)
         (p->across_first ? row_from_kept : row_by_one)(p, &k, p->from + n * image, o,
                                                        p->to + i * row);
     }
+    if (p->past) copy_stream_end();
 }
 
 bool resize_run(const ed_tensor *from, const ed_tensor *to, const resize_axis *y,

@@ -119,7 +119,6 @@ static void TYPED(resize_past)(const void *const *rows, const void *weights, int
         for (int64_t k = 1; k < count; k++) sum += w[k] * vload((const NUMBER *)rows[k] + i);
         vstream((NUMBER *)to + i, sum);
     }
-    vstream_end();
 }
 
 #undef TYPE
