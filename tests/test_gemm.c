@@ -231,10 +231,12 @@ static void test_epilogues(void **state)
     each_isa(epilogues);
 }
 
-/* Products whose packed panels all threads share, and one that takes its columns in groups. */
+/* Products whose packed panels all threads share: one takes its columns in groups, two take rows
+ * several times, with blocks of k in groups of two and one and in one group. */
 static void large(void)
 {
-    static const int sizes[][3] = {{337, 317, 350}, {360, 300, 330}, {115, 3601, 330}};
+    static const int sizes[][3] = {
+        {337, 317, 350}, {360, 300, 330}, {115, 3601, 330}, {170, 1203, 570}, {290, 1003, 700}};
     static double wide_bias[3601];
     static float bias[3601];
     for (int i = 0; i < 3601; i++) bias[i] = (float)(wide_bias[i] = 3 * draw());

@@ -1,7 +1,7 @@
 /*
- * Large products, whose threads share what is packed. Block by block of k, all threads pack B's
- * panels, which stay in the last cache, and then each takes rows of A, packs them into its own
- * second-level cache, and passes all panels by them:
+ * Large products, whose threads share what is packed. Group by group of k's blocks, all threads
+ * pack B's panels, which stay in the last cache, and then each takes rows of A, packs them into its
+ * own second-level cache, block by block, and passes all panels of the block by them:
  *
  *                         panels of B, one copy for all
  *                         +----+----+----+----+
@@ -13,7 +13,7 @@
  *        +----------+     +-------------------+
  *
  * So an element of A or B is packed once, where pieces that know nothing of each other (gemm.c)
- * pack it once each.
+ * pack it once each, and rows of C are near while their blocks are added.
  */
 #include "ops/kernels/gemm_piece.h"
 #include "tensor/hard.h"
@@ -21,16 +21,17 @@
 #include "tensor/threads.h"
 
 enum {
-    LARGE_WORK = HARD(1, 1 << 25), /* multiply-adds that pay for waiting twice for each block */
+    LARGE_WORK = HARD(1, 1 << 25), /* multiply-adds that pay for waiting twice for some blocks */
     LARGE_STRIPES = HARD(1, 8),    /* tiles below each other that a thread must get at least */
     PANELS_BYTES = 4 << 20,        /* of B that are packed at a time */
+    NEAR_BYTES = HARD(1, 1 << 20), /* of a C that stays in a cache from block to block */
     ROWS_BYTES = 320 << 10,        /* of A that a thread packs at a time */
 };
 
-/* What the threads share: the product, or columns of it, and the steps [p, p + block) of k. */
+/* What the threads share: the product, or columns of it, and the blocks of k from step p to end. */
 typedef struct large {
     gemm_job job;
-    int64_t p, block, tile_rows, tile_columns;
+    int64_t p, end, block, tile_rows, tile_columns;
     int64_t pieces; /* that C's rows are cut into */
     char *panels, *scratch;
     size_t each; /* bytes of scratch for a worker */
@@ -54,18 +55,28 @@ bool gemm_is_large(const gemm_job *job, int64_t threads)
            job->k > 0 && (double)job->m * (double)job->n * (double)job->k >= LARGE_WORK;
 }
 
-/* Packs the panels [first, last). */
+/* Where the packed block that begins at step p of k lies. */
+static char *block_panels(const large *l, int64_t p)
+{
+    const int64_t step = l->tile_columns * (l->job.wide ? 8 : 4);
+    return l->panels + (p - l->p) * quotient_up(l->job.n, l->tile_columns) * step;
+}
+
+/* Packs the panels [first, last) of each block. */
 static void pack_panels(int64_t first, int64_t last, int worker, void *user)
 {
     (void)worker;
     const large *l = user;
     const gemm_job *job = &l->job;
-    const int64_t size = job->wide ? 8 : 4, k = smaller(l->block, job->k - l->p);
-    const int64_t column = first * l->tile_columns, panel = l->tile_columns * k * size;
-    ISA_CALL(gemm_pack)
-    (job->wide, k, smaller(last * l->tile_columns, job->n) - column,
-     job->b + l->p * job->b_row + column * job->b_col, job->b_row, job->b_col,
-     l->panels + first * panel, panel);
+    const int64_t column = first * l->tile_columns;
+    const int64_t columns = smaller(last * l->tile_columns, job->n) - column;
+    for (int64_t p = l->p; p < l->end; p += l->block) {
+        const int64_t k = smaller(l->block, l->end - p);
+        const int64_t panel = l->tile_columns * k * (job->wide ? 8 : 4);
+        ISA_CALL(gemm_pack)
+        (job->wide, k, columns, job->b + p * job->b_row + column * job->b_col, job->b_row,
+         job->b_col, block_panels(l, p) + first * panel, panel);
+    }
 }
 
 /* Where piece i of the rows begins: all but the last are whole tiles. */
@@ -75,14 +86,16 @@ static int64_t first_row(const large *l, int64_t i)
     return smaller(l->job.m, stripes * i / l->pieces * l->tile_rows);
 }
 
-/* Adds the block's steps to the pieces [first, last). */
+/* Adds the blocks' steps to the pieces [first, last). */
 static void run_rows(int64_t first, int64_t last, int worker, void *user)
 {
     const large *l = user;
     for (int64_t i = first; i < last; i++) {
         const int64_t row = first_row(l, i);
         const gemm_job piece = gemm_part(&l->job, row, first_row(l, i + 1) - row, 0, l->job.n);
-        ISA_CALL(gemm_rows)(&piece, l->p, l->panels, l->scratch + l->each * (size_t)worker);
+        char *scratch = l->scratch + l->each * (size_t)worker;
+        for (int64_t p = l->p; p < l->end; p += l->block)
+            ISA_CALL(gemm_rows)(&piece, p, block_panels(l, p), scratch);
     }
 }
 
@@ -106,21 +119,31 @@ static int64_t group_columns(const large *l)
     return quotient_up(panels, smaller(groups, panels)) * l->tile_columns;
 }
 
+/* The steps of a group of blocks, whose panels of so many columns take PANELS_BYTES at most. A C
+ * that is near from block to block anyway gains nothing, and panels are nearer if used at once. */
+static int64_t group_steps(const large *l, int64_t columns)
+{
+    const int64_t size = l->job.wide ? 8 : 4;
+    const bool near = l->job.m * columns * size <= NEAR_BYTES;
+    const int64_t blocks = near ? 1 : PANELS_BYTES / (columns * l->block * size);
+    return smaller((blocks > 1 ? blocks : 1) * l->block, l->job.k);
+}
+
 bool gemm_large(const gemm_job *job)
 {
     const int workers = threads_count();
-    const int64_t size = job->wide ? 8 : 4;
     large l = {.job = *job, .block = gemm_block(job->wide, job->k)};
     ISA_CALL(gemm_tile)(job->wide, &l.tile_rows, &l.tile_columns);
     cut_rows(&l, workers);
-    const int64_t columns = group_columns(&l);
-    const size_t bytes = (size_t)(columns * l.block * size);
+    const int64_t columns = group_columns(&l), steps = group_steps(&l, columns);
+    const size_t bytes = (size_t)(columns * steps * (job->wide ? 8 : 4));
     l.panels = memory_alloc(bytes + l.each * (size_t)workers);
     if (!l.panels) return false;
     l.scratch = l.panels + bytes;
     for (int64_t j = 0; j < job->n; j += columns) {
         l.job = gemm_part(job, 0, job->m, j, smaller(columns, job->n - j));
-        for (l.p = 0; l.p < job->k; l.p += l.block) {
+        for (l.p = 0; l.p < job->k; l.p = l.end) {
+            l.end = smaller(l.p + steps, job->k);
             threads_run_among(workers, quotient_up(l.job.n, l.tile_columns), 4, pack_panels, &l);
             threads_run_among(workers, l.pieces, 1, run_rows, &l);
         }
