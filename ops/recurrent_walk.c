@@ -120,6 +120,16 @@ static char *step_of(const walk *w, const ed_tensor *x, int64_t n, int64_t row, 
     return x->data + (row * w->r->time + t) * n * w->size;
 }
 
+/* Asks for a step of the row after row i of a chunk: they lie far from each other, and the machine
+ * does not foresee what is that short. */
+static void ask_for_next(const walk *w, const chunk *k, const ed_tensor *x, int64_t n, int64_t i,
+                         int64_t t)
+{
+    if (i + 1 == k->rows || !x->size) return;
+    const char *next = step_of(w, x, n, k->first + i + 1, t);
+    for (int64_t at = 0; at < n * w->size; at += 64) __builtin_prefetch(next + at);
+}
+
 static bool takes_part(const walk *w, int64_t row, int64_t t)
 {
     return !w->mask || w->mask[row * w->r->time + t];
@@ -136,6 +146,10 @@ static void step_forward(const walk *w, const chunk *k, int64_t i, int64_t t)
     char *h = k->h + i * units * w->size, *c = k->c + i * units * w->size;
     char *y = step_of(w, w->out[OUT_Y], units, row, t);
     char *gates = step_of(w, w->out[OUT_GATES], r->gates, row, t);
+    ask_for_next(w, k, w->in[IN_Z], r->columns, i, t);
+    ask_for_next(w, k, w->out[OUT_GATES], r->gates, i, t);
+    for (int o = OUT_STATES; o <= OUT_CELLS; o++) ask_for_next(w, k, w->out[o], units, i, t);
+    ask_for_next(w, k, w->out[OUT_Y], units, i, t);
     memcpy(step_of(w, w->out[OUT_STATES], units, row, t), h, state);
     if (r->cell == CELL_LSTM) memcpy(step_of(w, w->out[OUT_CELLS], units, row, t), c, state);
     if (takes_part(w, row, t)) {
@@ -210,6 +224,9 @@ static void step_backward(const walk *w, const chunk *k, int64_t i, int64_t t)
     const int64_t units = r->units, row = k->first + i, line = r->columns * w->size;
     char *dz = step_of(w, w->out[BACK_DZ], r->columns, row, t), *dp = k->product + i * line;
     const bool gru = r->cell == CELL_GRU;
+    ask_for_next(w, k, w->out[BACK_DZ], r->columns, i, t);
+    ask_for_next(w, k, w->in[BACK_GATES], r->gates, i, t);
+    for (int o = BACK_STATES; o <= BACK_DY; o++) ask_for_next(w, k, w->in[o], units, i, t);
     if (take_dy(w, k, i, t)) {
         const char *c = r->cell == CELL_LSTM ? step_of(w, w->in[BACK_CELLS], units, row, t) : NULL;
         w->loops->backward(r->cell, units, step_of(w, w->in[BACK_GATES], r->gates, row, t),
