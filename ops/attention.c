@@ -245,7 +245,7 @@ static void attend_rows(const attention_work *w, const attention_room *room, int
     char *y = w->outputs[0]->data + at * a->values * size;
     for (int64_t i = 0; i < rows; i++) dtype_store(w->query->dtype, room->largest, i, -INFINITY);
     memset(room->sum, 0, (size_t)(rows * size));
-    memset(y, 0, (size_t)(rows * a->values * size));
+    if (!a->sources) memset(y, 0, (size_t)(rows * a->values * size));
     for (int64_t column = 0; column < a->sources; column += ATTENTION_COLUMNS) {
         if (w->o->is_causal && column >= row + rows) break;
         const attention_block b = attention_block_at(w, room, head, row, column);
