@@ -105,7 +105,7 @@ ed_tensor *ed_scatter_nd_sub(ed_tensor *variable, ed_tensor *indices, ed_tensor_
 
 /*
  * x sorted along an axis / the indices (int64) that sort it, those of equal elements in their
- * order. NaN comes last in both directions. argsort has no gradient.
+ * order. NaN comes last in both directions; to sort, -0 is less than 0. argsort has no gradient.
  */
 #define ED_SORT_OPTIONS(FIELD, T)                                                                  \
     FIELD(T, AXIS, axis, -1, ED_ANY, "along which")                                                \

@@ -7,7 +7,7 @@ VECTOR_INLINE void TYPED(make_keys_of)(const sort_line *l, int64_t first, int64_
 {
     const NUMBER *x = l->from;
     KEY_ITEM *keys = l->to;
-    for (int64_t i = first; i < last; i++) keys[i] = TYPED(key_of)(x[i * stride], descending);
+    for (int64_t i = first; i < last; i++) keys[i] = TYPED(value_key)(x[i * stride], descending);
 }
 
 VECTOR_INLINE void TYPED(read_keys_of)(const sort_line *l, int64_t first, int64_t last,

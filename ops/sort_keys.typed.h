@@ -1,8 +1,8 @@
 /*
- * Keys of elements, for one type: unsigned numbers in the elements' order, NaN after all. A
- * KEY_ITEM is a key alone, a PAIR_ITEM a key with an index: one number where an element has 4 bytes
- * or fewer. KEY_LOWEST is the type's smallest number. What needs these includes this with TYPE
- * set, and undefines it.
+ * Keys of elements, for one type: unsigned numbers in the elements' order, NaN after all. A value's
+ * key has its sign even if it is 0, and -0 comes before 0. A KEY_ITEM is a key alone, a PAIR_ITEM a
+ * key with an index: one number where an element has 4 bytes or fewer. KEY_LOWEST is the type's
+ * smallest number. What needs these includes this with TYPE set, and undefines it.
  */
 #undef KEY
 #undef KEY_ITEM
@@ -57,11 +57,10 @@
 
 #if FLOATING
 #define NAN_KEY (~(KEY)0)
-static inline KEY TYPED(key_of)(NUMBER x, bool descending)
+static inline KEY TYPED(value_key)(NUMBER x, bool descending)
 {
     KEY bits;
     if (x != x) return NAN_KEY;
-    x += 0; /* -0 and 0 are equal */
     memcpy(&bits, &x, sizeof bits);
     bits = bits & KEY_SIGN ? ~bits : bits | KEY_SIGN;
     return descending ? ~bits : bits;
@@ -77,7 +76,7 @@ static inline NUMBER TYPED(of_key)(KEY key, bool descending)
 }
 #undef NAN_KEY
 #else
-static inline KEY TYPED(key_of)(NUMBER x, bool descending)
+static inline KEY TYPED(value_key)(NUMBER x, bool descending)
 {
     const KEY key = (KEY)x ^ KEY_SIGN;
     return descending ? ~key : key;
@@ -87,3 +86,9 @@ static inline NUMBER TYPED(of_key)(KEY key, bool descending)
     return (NUMBER)((descending ? ~key : key) ^ KEY_SIGN);
 }
 #endif
+
+/* The key where equal elements keep their order: -0 and 0 have the same. */
+static inline KEY TYPED(key_of)(NUMBER x, bool descending)
+{
+    return TYPED(value_key)((NUMBER)(x + 0), descending);
+}

@@ -321,11 +321,36 @@ static void different(void **state)
     ed_set_num_threads(threads);
 }
 
+/* Sorting moves zeros and leaves their signs, -0 before 0. */
+static void zeros_keep_their_sign(void **state)
+{
+    (void)state;
+    static const double values[] = {0, -0.0, 1, -0.0, -3, 0, 0, -1e-30, -0.0};
+    static const int64_t lengths[] = {2, 9, 40, 300, 5000, 100000};
+    for (int i = 0; i < 6 * 2 * 2; i++) {
+        ED_SCOPE;
+        const int64_t n = lengths[i / 4];
+        ed_tensor *x = ed_zeros(ED_SHAPE(n), .dtype = ED_FLOAT64);
+        int64_t negative = 0;
+        for (int64_t j = 0; j < n; j++) {
+            ((double *)x->data)[j] = values[j % 9];
+            negative += signbit(values[j % 9]) != 0;
+        }
+        x = ed_cast(x, i & 1 ? ED_FLOAT32 : ED_FLOAT64);
+        const double *y =
+            ed_as_doubles(ed_sort(x, .direction = i & 2 ? "DESCENDING" : "ASCENDING"));
+        if (!y) fail_msg("%s", ed_error());
+        for (int64_t j = 0; j < n; j++)
+            assert_true((signbit(y[j]) != 0) == (i & 2 ? j >= n - negative : j < negative));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(masks, check_end),
         cmocka_unit_test_teardown(different, check_end),
+        cmocka_unit_test_teardown(zeros_keep_their_sign, check_end),
         cmocka_unit_test_teardown(orders, check_end),
         cmocka_unit_test_teardown(plain_orders, check_end),
         cmocka_unit_test_teardown(hard_orders, check_end),
