@@ -257,6 +257,49 @@ static void test_large(void **state)
     each_isa(large);
 }
 
+/* C - A B from what C holds: elements as they should be, the bits of one thread for any number of
+ * threads, and of a lower product all that is on the diagonal and left of it. */
+static void subtractions(void)
+{
+    static const int sizes[][3] = {{1, 40, 50},  {40, 1, 700}, {20, 37, 0},     {9, 12, 700},
+                                   {50, 50, 70}, {97, 97, 9},  {340, 340, 333}, {600, 600, 330}};
+    const int threads = ed_num_threads();
+    for (unsigned q = 0; q < 4 * sizeof sizes / sizeof *sizes; q++) {
+        const int *s = sizes[q / 4];
+        const bool wide = q & 1, lower = q & 2 && s[0] == s[1];
+        const gemm_epilogue e = {.subtract = true, .lower = lower};
+        matrix a = make(wide, s[0], s[2], q & 2 ? transposed : plain);
+        matrix b = make(wide, s[2], s[1], q & 4 ? transposed : plain);
+        matrix from = make(wide, s[0], s[1], plain), product = make(wide, s[0], s[1], plain);
+        matrix one = make(wide, s[0], s[1], plain), some = make(wide, s[0], s[1], plain);
+        multiply(&a, &b, &product, NULL);
+        for (int n = 1; n <= 3; n++) {
+            matrix *c = n == 1 ? &one : &some;
+            memcpy(c->data, from.data, (size_t)c->length * (wide ? 8 : 4));
+            ed_set_num_threads(n);
+            multiply(&a, &b, c, &e);
+            for (int64_t i = 0; i < s[0]; i++)
+                for (int64_t j = 0; j < (lower ? i + 1 : s[1]); j++) {
+                    const double want = get(&from, i, j) - get(&product, i, j);
+                    const double bound = (wide ? 1e-14 : 1e-5) * (1 + s[2] * 0.2);
+                    if (!(fabs(get(c, i, j) - want) <= bound))
+                        fail_msg("[%d,%d,%d] at (%d,%d): %g, not %g", s[0], s[1], s[2], (int)i,
+                                 (int)j, get(c, i, j), want);
+                    assert_true(get(c, i, j) == get(&one, i, j));
+                }
+        }
+        free(a.data), free(b.data), free(from.data), free(product.data);
+        free(one.data), free(some.data);
+    }
+    ed_set_num_threads(threads);
+}
+
+static void test_subtractions(void **state)
+{
+    (void)state;
+    each_isa(subtractions);
+}
+
 static void test_empty(void **state)
 {
     (void)state;
@@ -429,11 +472,12 @@ static void test_batch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),  cmocka_unit_test(test_transposes),
-        cmocka_unit_test(test_strides), cmocka_unit_test(test_epilogues),
-        cmocka_unit_test(test_empty),   cmocka_unit_test(test_specials),
-        cmocka_unit_test(test_bits),    cmocka_unit_test(test_fma_sets_agree),
-        cmocka_unit_test(test_batch),   cmocka_unit_test(test_large),
+        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_transposes),
+        cmocka_unit_test(test_strides),      cmocka_unit_test(test_epilogues),
+        cmocka_unit_test(test_empty),        cmocka_unit_test(test_specials),
+        cmocka_unit_test(test_bits),         cmocka_unit_test(test_fma_sets_agree),
+        cmocka_unit_test(test_batch),        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_subtractions),
     };
     blas_rule = BLAS_NEVER; /* tests/test_blas.c has what OpenBLAS computes */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,7 +103,7 @@ bool blas_takes(const gemm_job *job)
 
 /* ---- Calling it ------------------------------------------------------------------------------ */
 
-/* C = (add: C +) A B for a part of a job. */
+/* C = A B for a part of a job; from its second step on, or to subtract, added to C. */
 static void call(const gemm_job *j, int64_t row, int64_t column, int64_t step, int64_t rows,
                  int64_t columns, int64_t steps)
 {
@@ -119,13 +119,13 @@ static void call(const gemm_job *j, int64_t row, int64_t column, int64_t step, i
     char *c = j->c + row * j->c_row + column * size;
     const CBLAS_TRANSPOSE ta = a_lines ? CblasNoTrans : CblasTrans;
     const CBLAS_TRANSPOSE tb = b_lines ? CblasNoTrans : CblasTrans;
-    const int beta = step > 0;
+    const int alpha = j->subtract ? -1 : 1, beta = j->subtract || step > 0;
     if (j->wide)
-        cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1, (const double *)a, lda, (const double *)b,
-                    ldb, beta, (double *)c, ldc);
+        cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, (const double *)a, lda,
+                    (const double *)b, ldb, beta, (double *)c, ldc);
     else
-        cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, 1, (const float *)a, lda, (const float *)b, ldb,
-                    (float)beta, (float *)c, ldc);
+        cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, (float)alpha, (const float *)a, lda,
+                    (const float *)b, ldb, (float)beta, (float *)c, ldc);
 }
 
 static int64_t parts_of(int64_t length, int64_t longest)

@@ -321,7 +321,7 @@ static bool run_alike(const gemm_job *job, const gemm_batch *batch, int64_t coun
 
 static bool run_blas(const gemm_job *job, const gemm_batch *batch, int64_t count)
 {
-    if (is_deep_blas(job)) return run_deep_batch(job, batch, count);
+    if (!job->subtract && is_deep_blas(job)) return run_deep_batch(job, batch, count);
     int64_t edge = job->m * job->n >= BLAS_LARGE ? 2 * BLAS_EDGE : BLAS_EDGE;
     grid g = {ceil_div(job->m, edge), ceil_div(job->n, edge)};
     int64_t pieces = g.rows * g.columns * count, threads = thread_count(job, count);
@@ -386,7 +386,8 @@ static bool run(const gemm_job *job, const gemm_batch *batch)
     if (count == 1 && gemm_is_large(job, threads)) return gemm_large(job);
     if (packs_alike(job, batch, count, threads)) return run_alike(job, batch, count, threads);
     if (threads == 1) return run_alone(job, batch, count);
-    if (count >= threads || !is_deep(job, threads)) return run_grid(job, batch, count, threads);
+    if (count >= threads || job->subtract || !is_deep(job, threads))
+        return run_grid(job, batch, count, threads);
     return run_deep_batch(job, batch, count);
 }
 
@@ -399,6 +400,8 @@ static gemm_job make_job(bool wide, int64_t m, int64_t n, int64_t k, const void 
     return (gemm_job){
         .wide = wide,
         .relu = epilogue && epilogue->activation == GEMM_RELU,
+        .subtract = epilogue && epilogue->subtract,
+        .lower = epilogue && epilogue->lower,
         .m = m,
         .n = n,
         .k = k,

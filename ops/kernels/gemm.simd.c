@@ -361,6 +361,10 @@ void ISA_NAME(gemm_rows)(const gemm_job *job, int64_t p, const char *panels, cha
 
 void ISA_NAME(gemm_piece)(const gemm_job *job, char *scratch)
 {
+    if (job->subtract) {
+        tiles_run(job, scratch);
+        return;
+    }
     if (job->k > 0 && job->n == 1 && job->m > 1 && job->c_row == size_of(job->wide)) {
         gemm_job turned = turn(job);
         if (ISA_NAME(gemm_row)(&turned, scratch)) return;

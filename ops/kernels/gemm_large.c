@@ -23,6 +23,7 @@
 enum {
     LARGE_WORK = HARD(1, 1 << 25), /* multiply-adds that pay for waiting twice for some blocks */
     LARGE_STRIPES = HARD(1, 8),    /* tiles below each other that a thread must get at least */
+    LOWER = 4,                     /* times as many pieces of a lower product, whose work differs */
     PANELS_BYTES = 4 << 20,        /* of B that are packed at a time */
     NEAR_BYTES = HARD(1, 1 << 20), /* of a C that stays in a cache from block to block */
     ROWS_BYTES = 320 << 10,        /* of A that a thread packs at a time */
@@ -32,6 +33,7 @@ enum {
 typedef struct large {
     gemm_job job;
     int64_t p, end, block, tile_rows, tile_columns;
+    int64_t column; /* the first one of the product's */
     int64_t pieces; /* that C's rows are cut into */
     char *panels, *scratch;
     size_t each; /* bytes of scratch for a worker */
@@ -86,13 +88,15 @@ static int64_t first_row(const large *l, int64_t i)
     return smaller(l->job.m, stripes * i / l->pieces * l->tile_rows);
 }
 
-/* Adds the blocks' steps to the pieces [first, last). */
+/* Adds the blocks' steps to the pieces [first, last); of lower ones up to the last row's diagonal. */
 static void run_rows(int64_t first, int64_t last, int worker, void *user)
 {
     const large *l = user;
     for (int64_t i = first; i < last; i++) {
-        const int64_t row = first_row(l, i);
-        const gemm_job piece = gemm_part(&l->job, row, first_row(l, i + 1) - row, 0, l->job.n);
+        const int64_t row = first_row(l, i), end = first_row(l, i + 1);
+        const int64_t columns = l->job.lower ? smaller(end - l->column, l->job.n) : l->job.n;
+        if (columns <= 0) continue;
+        const gemm_job piece = gemm_part(&l->job, row, end - row, 0, columns);
         char *scratch = l->scratch + l->each * (size_t)worker;
         for (int64_t p = l->p; p < l->end; p += l->block)
             ISA_CALL(gemm_rows)(&piece, p, block_panels(l, p), scratch);
@@ -106,7 +110,7 @@ static void cut_rows(large *l, int64_t workers)
     const int64_t k = l->job.k, stripes = quotient_up(l->job.m, l->tile_rows);
     const int64_t bytes = stripes * (int64_t)ISA_CALL(gemm_rows_scratch)(wide, k, l->tile_rows);
     const int64_t rounds = quotient_up(bytes, ROWS_BYTES * workers);
-    l->pieces = smaller(rounds * workers, stripes);
+    l->pieces = smaller(rounds * workers * (l->job.lower ? LOWER : 1), stripes);
     l->each = ISA_CALL(gemm_rows_scratch)(wide, k, quotient_up(stripes, l->pieces) * l->tile_rows);
 }
 
@@ -142,6 +146,7 @@ bool gemm_large(const gemm_job *job)
     l.scratch = l.panels + bytes;
     for (int64_t j = 0; j < job->n; j += columns) {
         l.job = gemm_part(job, 0, job->m, j, smaller(columns, job->n - j));
+        l.column = j;
         for (l.p = 0; l.p < job->k; l.p = l.end) {
             l.end = smaller(l.p + steps, job->k);
             threads_run_among(workers, quotient_up(l.job.n, l.tile_columns), 4, pack_panels, &l);

@@ -12,7 +12,8 @@
 typedef struct gemm_job {
     bool wide; /* float64, else float32 */
     bool relu;
-    bool blas; /* OpenBLAS computes it, see blas.h */
+    bool blas;            /* OpenBLAS computes it, see blas.h */
+    bool subtract, lower; /* see gemm_epilogue */
     int64_t m, n, k;
     const char *a, *b;
     char *c;

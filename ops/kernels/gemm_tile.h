@@ -17,9 +17,10 @@ typedef struct tile {
     const int64_t *a_runs, *b_runs;
     char *c;
     int64_t c_row;
-    int lanes;  /* valid ones in the tile's last vector */
-    bool first; /* the block begins the sum, else C holds what came before */
-    bool relu;  /* these two only in the last block */
+    int lanes;     /* valid ones in the tile's last vector */
+    bool first;    /* the block begins the sum, else C holds what came before */
+    bool subtract; /* the sum is subtracted, from what C holds */
+    bool relu;     /* these two only in the last block */
     const char *bias;
     int64_t bias_row, bias_col;
 } tile;
@@ -34,7 +35,8 @@ static inline tile tile_begin(const gemm_job *job, int64_t p, int64_t k)
               .a_col = job->a_col,
               .b_row = job->b_row,
               .c_row = job->c_row,
-              .first = p == 0,
+              .first = p == 0 && !job->subtract,
+              .subtract = job->subtract,
               .relu = last && job->relu,
               .bias = last ? job->bias : NULL,
               .bias_row = job->bias_row,
@@ -55,6 +57,7 @@ INLINE void write_back(const tile *t, const bool wide, vec sum, int64_t row, int
 {
     const bool part = lanes < lanes_of(wide);
     char *c = t->c + row * t->c_row + column;
+    if (t->subtract) sum = negative(wide, sum);
     if (!t->first) sum = add(wide, part ? load_part(wide, c, lanes) : load(c), sum);
     if (t->bias) {
         const char *bias = t->bias + row * t->bias_row;

@@ -33,6 +33,7 @@ INLINE void write_sums(const tile *t, const bool wide, const int rows, const int
         write_part(t, wide, rows, vecs, copy);
         return;
     }
+    if (t->subtract) UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] = negative(wide, sum[i]);
     if (!t->first)
         UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] =
             add(wide, load(t->c + i / vecs * t->c_row + i % vecs * BYTES), sum[i]);

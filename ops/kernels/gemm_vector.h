@@ -89,6 +89,11 @@ INLINE vec add(bool wide, vec x, vec y)
     return wide ? (vec)((vec64)x + (vec64)y) : x + y;
 }
 
+INLINE vec negative(bool wide, vec x)
+{
+    return wide ? (vec)(-(vec64)x) : -x;
+}
+
 INLINE vec relu(bool wide, vec x)
 {
     typedef int64_t mask64 __attribute__((vector_size(BYTES)));
