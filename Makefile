@@ -285,7 +285,7 @@ $(OBJ)/tools/crossover: $(OBJ)/tools/crossover.o $(OBJECTS)
 
 # They may use the compiler's own threads; the library has its pool (tensor/threads.h).
 $(OBJ)/tests/%.o: SIMDFLAGS += $(CMOCKA_CFLAGS) -fopenmp
-$(OBJ)/ops/kernels/blas.o $(OBJ)/ops/kernels/lapack.o $(OBJ)/tests/test_blas.o $(OBJ)/tools/crossover.o: SIMDFLAGS += $(BLAS_CFLAGS)
+$(OBJ)/ops/kernels/blas.o $(OBJ)/ops/kernels/lapack.o $(OBJ)/tests/test_blas.o $(OBJ)/tests/test_factor.o $(OBJ)/tools/crossover.o: SIMDFLAGS += $(BLAS_CFLAGS)
 
 # What a test loads at run time; it finds the library in the program that loads it.
 $(OBJ)/tests/shared_%.so: $(OBJ)/tests/shared_%.o

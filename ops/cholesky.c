@@ -1,6 +1,7 @@
 /* cholesky, and what its factor gives: cholesky_solve and logdet. */
 #include "ops/matrices.h"
 #include "ops/ops.h"
+#include "tensor/threads.h"
 #include <math.h>
 #include <string.h>
 
@@ -11,31 +12,49 @@ static bool cholesky_infer(ed_call *call)
     return matrix_check_square(call, 0) && ops_infer_like(call);
 }
 
-/* The lower triangle of A, with zeros above it, into L, which may be A; whether it is finite. */
-static bool copy_lower(ed_dtype dtype, int64_t n, const void *matrix, void *lower)
+enum { COPIED = HARD(1, 32768) }; /* numbers that a thread copies at a time */
+
+/* A, of which the lower triangle is copied, and the factor. */
+typedef struct lower {
+    int64_t n;
+    size_t size;
+    ed_dtype dtype;
+    const char *a;
+    char *l;
+    bool failed; /* a number of it is not finite */
+} lower;
+
+static void copy_lower(int64_t first, int64_t last, int worker, void *user)
 {
-    const size_t size = dtype_size(dtype), row = (size_t)n * size;
-    const char *a = matrix;
-    char *l = lower;
-    bool finite = true;
-    for (int64_t i = 0; i < n; i++) {
-        const size_t kept = (size_t)(i + 1) * size;
-        finite &= matrix_is_finite(dtype, a + (size_t)i * row, i + 1);
-        if (l != a) memcpy(l + (size_t)i * row, a + (size_t)i * row, kept);
-        memset(l + (size_t)i * row + kept, 0, row - kept);
+    (void)worker;
+    lower *l = user;
+    for (int64_t i = first; i < last; i++) {
+        const size_t at = (size_t)(i * l->n) * l->size;
+        if (!matrix_copy_finite(l->dtype, l->a + at, i + 1, l->l + at))
+            __atomic_store_n(&l->failed, true, __ATOMIC_RELAXED);
     }
-    return finite;
+}
+
+/* What is above the diagonal, and lost until then. */
+static void clear_upper(int64_t first, int64_t last, int worker, void *user)
+{
+    (void)worker;
+    const lower *l = user;
+    for (int64_t i = first; i < last; i++)
+        memset(l->l + (size_t)(i * l->n + i + 1) * l->size, 0, (size_t)(l->n - i - 1) * l->size);
 }
 
 static int64_t cholesky_one(const ed_call *call, int64_t i)
 {
     const ed_tensor *y = call->outputs[0];
-    const int64_t n = matrix_rows(y);
-    void *l = matrix_at(y, i);
-    if (!copy_lower(y->dtype, n, matrix_at(call->inputs[0], i), l)) return MATRIX_NOT_FINITE;
+    const int64_t n = matrix_rows(y), rows = COPIED / n + 1;
+    void *to = matrix_at(y, i);
+    lower l = {n, dtype_size(y->dtype), y->dtype, matrix_at(call->inputs[0], i), to, false};
+    threads_run(n, rows, copy_lower, &l);
+    if (l.failed) return MATRIX_NOT_FINITE;
     const int64_t code =
-        y->dtype == ED_FLOAT32 ? factor_cholesky_f32(n, l, n) : factor_cholesky_f64(n, l, n);
-    (void)copy_lower(y->dtype, n, l, l);
+        y->dtype == ED_FLOAT32 ? factor_cholesky_f32(n, to, n) : factor_cholesky_f64(n, to, n);
+    threads_run(n, rows, clear_upper, &l);
     return code;
 }
 

@@ -38,9 +38,11 @@ void *matrix_of(const ed_tensor *x, const ed_tensor *y, int64_t i)
     return matrix_at(x, at);
 }
 
+enum { CHECKED = HARD(7, 32768) }; /* numbers that a thread looks at, at a time */
+
 /* Whether n numbers stay finite when they are multiplied by the factor: then their products with 0
  * add up to 0. Sums side by side need not wait for each other. */
-static bool stay_finite(ed_dtype dtype, const void *data, int64_t n, double factor)
+static bool part_stays_finite(ed_dtype dtype, const void *data, int64_t n, double factor)
 {
     enum { SUMS = 16 };
     const float narrow = (float)factor, *narrows = data;
@@ -63,15 +65,47 @@ static bool stay_finite(ed_dtype dtype, const void *data, int64_t n, double fact
     return none == 0;
 }
 
+/* The numbers, and where they are copied to if that is wanted. */
+typedef struct checking {
+    ed_dtype dtype;
+    const char *data;
+    char *copy;
+    double factor;
+    bool failed;
+} checking;
+
+static void check_range(int64_t first, int64_t last, int worker, void *user)
+{
+    (void)worker;
+    checking *c = user;
+    const size_t size = dtype_size(c->dtype), at = (size_t)first * size;
+    if (!part_stays_finite(c->dtype, c->data + at, last - first, c->factor))
+        __atomic_store_n(&c->failed, true, __ATOMIC_RELAXED);
+    if (c->copy) memcpy(c->copy + at, c->data + at, (size_t)(last - first) * size);
+}
+
+/* All threads look at a large matrix, which is mostly waiting for memory. */
+static bool stay_finite(ed_dtype dtype, const void *data, int64_t n, double factor, void *copy)
+{
+    checking c = {dtype, data, copy, factor, false};
+    if (n > 0) threads_run(n, CHECKED, check_range, &c);
+    return !c.failed;
+}
+
 bool matrix_is_finite(ed_dtype dtype, const void *data, int64_t n)
 {
-    return stay_finite(dtype, data, n, 1);
+    return stay_finite(dtype, data, n, 1, NULL);
+}
+
+bool matrix_copy_finite(ed_dtype dtype, const void *data, int64_t n, void *copy)
+{
+    return stay_finite(dtype, data, n, 1, copy);
 }
 
 int64_t matrix_check_norm(ed_dtype dtype, const void *data, int64_t n, int64_t terms)
 {
-    if (stay_finite(dtype, data, n, (double)terms)) return MATRIX_DONE;
-    return stay_finite(dtype, data, n, 1) ? MATRIX_TOO_LARGE : MATRIX_NOT_FINITE;
+    if (stay_finite(dtype, data, n, (double)terms, NULL)) return MATRIX_DONE;
+    return stay_finite(dtype, data, n, 1, NULL) ? MATRIX_TOO_LARGE : MATRIX_NOT_FINITE;
 }
 
 bool matrix_check(const ed_call *call, int i)
@@ -199,26 +233,26 @@ bool matrices_run(ed_call *call, int output, int inner, matrix_task task)
 
 void matrix_exchange(char *x, char *y, size_t n)
 {
-    for (size_t i = 0; x != y && i < n; i++) {
-        const char other = x[i];
-        x[i] = y[i];
-        y[i] = other;
+    char other[512];
+    for (size_t done = 0, some; x != y && done < n; done += some) {
+        some = n - done < sizeof other ? n - done : sizeof other;
+        memcpy(other, x + done, some);
+        memcpy(x + done, y + done, some);
+        memcpy(y + done, other, some);
     }
 }
 
 void *matrix_lu(ed_dtype dtype, int64_t n, const void *a, int64_t **swaps, int64_t *code)
 {
     const size_t bytes = (size_t)(n * n) * dtype_size(dtype), padded = (bytes + 7) / 8 * 8;
-    *code = MATRIX_NOT_FINITE;
-    if (!matrix_is_finite(dtype, a, n * n)) return NULL;
     char *lu = memory_alloc(padded + (size_t)n * sizeof **swaps);
     *code = MATRIX_NO_MEMORY;
     if (!lu) return NULL;
     *swaps = (int64_t *)(lu + padded);
-    memcpy(lu, a, bytes);
-    *code = dtype == ED_FLOAT32 ? factor_lu_f32(n, n, (float *)lu, n, *swaps)
-                                : factor_lu_f64(n, n, (double *)lu, n, *swaps);
-    if (*code != MATRIX_NO_MEMORY) return lu;
+    *code = !matrix_copy_finite(dtype, a, n * n, lu) ? MATRIX_NOT_FINITE
+            : dtype == ED_FLOAT32                    ? factor_lu_f32(n, n, (float *)lu, n, *swaps)
+                                                     : factor_lu_f64(n, n, (double *)lu, n, *swaps);
+    if (*code != MATRIX_NO_MEMORY && *code != MATRIX_NOT_FINITE) return lu;
     memory_free(lu);
     return NULL;
 }

@@ -55,6 +55,9 @@ int64_t matrix_count(const ed_tensor *x);
 /* Whether all of n numbers from `data` on are finite. */
 bool matrix_is_finite(ed_dtype dtype, const void *data, int64_t n);
 
+/* The same, and copies them, finite or not. */
+bool matrix_copy_finite(ed_dtype dtype, const void *data, int64_t n, void *copy);
+
 /* The same where a norm of the matrix is needed, which may come to `terms` times its largest
  * element: MATRIX_DONE, or what is wrong. */
 int64_t matrix_check_norm(ed_dtype dtype, const void *data, int64_t n, int64_t terms);

@@ -38,18 +38,21 @@ bool matrix_solve_factored(ed_dtype dtype, bool adjoint, int64_t n, const void *
     return ok;
 }
 
-/* The same from A itself. */
+/* The same from A itself; or its inverse, B not being read. */
 static int64_t solve_matrix(ed_dtype dtype, bool adjoint, int64_t n, const void *a, int64_t columns,
-                            void *b)
+                            void *x, bool inverse)
 {
     int64_t *swaps, code;
     void *lu = matrix_lu(dtype, n, a, &swaps, &code);
     if (!lu) return code;
-    if (code == MATRIX_DONE && !matrix_solve_factored(dtype, adjoint, n, lu, swaps, columns, b))
+    if (code == MATRIX_DONE &&
+        !(!inverse              ? matrix_solve_factored(dtype, adjoint, n, lu, swaps, columns, x)
+          : dtype == ED_FLOAT32 ? factor_lu_inverse_f32(adjoint, n, lu, swaps, x)
+                                : factor_lu_inverse_f64(adjoint, n, lu, swaps, x)))
         code = MATRIX_NO_MEMORY;
     memory_free(lu);
     if (code != MATRIX_DONE) return code;
-    return matrix_is_finite(dtype, b, n * columns) ? MATRIX_DONE : MATRIX_OVERFLOWS;
+    return matrix_is_finite(dtype, x, n * columns) ? MATRIX_DONE : MATRIX_OVERFLOWS;
 }
 
 static void transpose_plain(int64_t n, double *a)
@@ -94,7 +97,7 @@ static int64_t solve_one(const ed_call *call, int64_t i)
     const int64_t n = matrix_rows(y), k = matrix_columns(y);
     void *x = begin_with_b(call, i);
     if (!matrix_is_finite(y->dtype, x, n * k)) return MATRIX_NOT_FINITE;
-    return solve_matrix(y->dtype, is_adjoint(call), n, matrix_of(a, y, i), k, x);
+    return solve_matrix(y->dtype, is_adjoint(call), n, matrix_of(a, y, i), k, x, false);
 }
 
 /* From right sides that lie in the result. */
@@ -195,18 +198,17 @@ static bool square_infer(ed_call *call)
 }
 
 /* Matrix i of the result, with the identity in it. */
-static void *begin_with_eye(const ed_call *call, int64_t i)
+static void begin_with_eye(const ed_call *call, int64_t i)
 {
     const ed_tensor *y = call->outputs[0];
     const int64_t n = matrix_rows(y);
     void *x = memset(matrix_at(y, i), 0, (size_t)(n * n) * dtype_size(y->dtype));
     for (int64_t k = 0; k < n; k++) dtype_store(y->dtype, x, k * (n + 1), 1);
-    return x;
 }
 
 static void inv_many(const ed_call *call, int64_t i, int64_t count, bool *left, void *room)
 {
-    for (int64_t l = 0; l < count; l++) (void)begin_with_eye(call, i + l);
+    for (int64_t l = 0; l < count; l++) begin_with_eye(call, i + l);
     solve_small(call, i, count, left, room);
 }
 
@@ -214,8 +216,8 @@ static int64_t inv_one(const ed_call *call, int64_t i)
 {
     const ed_tensor *y = call->outputs[0];
     const int64_t n = matrix_rows(y);
-    void *x = begin_with_eye(call, i);
-    return solve_matrix(y->dtype, is_adjoint(call), n, matrix_at(call->inputs[0], i), n, x);
+    return solve_matrix(y->dtype, is_adjoint(call), n, matrix_at(call->inputs[0], i), n,
+                        matrix_at(y, i), true);
 }
 
 static bool inv_kernel(ed_call *call)

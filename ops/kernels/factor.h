@@ -43,11 +43,23 @@ int64_t factor_cholesky_f64(int64_t n, double *a, int64_t lda);
 int64_t factor_lu_f32(int64_t m, int64_t n, float *a, int64_t lda, int64_t *swaps);
 int64_t factor_lu_f64(int64_t m, int64_t n, double *a, int64_t lda, int64_t *swaps);
 
+/* X [n, n] = A^-1, or A^-T, by these factors of A [n, n], without pivots that are 0. false without
+ * memory. */
+bool factor_lu_inverse_f32(bool adjoint, int64_t n, const float *lu, const int64_t *swaps,
+                           float *x);
+bool factor_lu_inverse_f64(bool adjoint, int64_t n, const double *lu, const int64_t *swaps,
+                           double *x);
+
 /* A [m, n] = Q R by Householder's reflections, their signs as LAPACK's: R comes above the diagonal
  * of A, zeros below it, Q [m, q_columns] of as many columns as wanted, up to m. false without
  * memory. */
 bool factor_qr_f32(int64_t m, int64_t n, float *a, int64_t lda, int64_t q_columns, float *q);
 bool factor_qr_f64(int64_t m, int64_t n, double *a, int64_t lda, int64_t q_columns, double *q);
+
+/* H x = (beta, 0 ...) for x [n] of any size, which becomes the vector of the reflection
+ * H = I - tau x x^T, x[0] = 1. Returns tau. */
+float factor_reflection_f32(int64_t n, float *x, float *beta);
+double factor_reflection_f64(int64_t n, double *x, double *beta);
 
 /* T [n, n], upper triangular, with which the product of n reflections H_i = I - tau_i v_i v_i^T is
  * H_0 H_1 ... = I - V T V^T (Schreiber and Van Loan, 1989), from vv = V^T V [n, n]. */

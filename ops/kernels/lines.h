@@ -30,6 +30,17 @@ ISA_DECLARE(void, lines_dot, bool wide, int64_t lines, int64_t length, const voi
 ISA_DECLARE(void, lines_symmetric, bool wide, int64_t first, int64_t last, int64_t n, const void *a,
             int64_t stride, const void *x, void *y);
 
+/*
+ * X = T^-1 B in place of the lines of B [n, length], for triangular T [n, n] with those strides,
+ * n <= LINES_FEW. `unit`: the diagonal counts as 1 and is not read.
+ */
+enum { LINES_FEW = 32 };
+ISA_DECLARE(void, lines_substitute, bool wide, bool lower, bool unit, int64_t n, const void *t,
+            int64_t row, int64_t column, int64_t length, void *b, int64_t stride);
+
+/* The first index below n of the largest absolute value, NaN not counting; 0 if there is none. */
+ISA_DECLARE(int64_t, lines_largest, bool wide, int64_t n, const void *x);
+
 /* The sum of n squares, in float64. */
 ISA_DECLARE(double, lines_squares, bool wide, int64_t n, const void *x);
 

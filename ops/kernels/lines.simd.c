@@ -39,6 +39,21 @@ void ISA_NAME(lines_symmetric)(bool wide, int64_t first, int64_t last, int64_t n
         lines_symmetric_f32(first, last, n, a, stride, x, y);
 }
 
+void ISA_NAME(lines_substitute)(bool wide, bool lower, bool unit, int64_t n, const void *t,
+                                int64_t row, int64_t column, int64_t length, void *b,
+                                int64_t stride)
+{
+    if (wide)
+        lines_substitute_f64(lower, unit, n, t, row, column, length, b, stride);
+    else
+        lines_substitute_f32(lower, unit, n, t, row, column, length, b, stride);
+}
+
+int64_t ISA_NAME(lines_largest)(bool wide, int64_t n, const void *x)
+{
+    return wide ? lines_largest_f64(n, x) : lines_largest_f32(n, x);
+}
+
 double ISA_NAME(lines_squares)(bool wide, int64_t n, const void *x)
 {
     return wide ? lines_squares_f64(n, x) : lines_squares_f32(n, x);

@@ -85,6 +85,43 @@ static void TYPED(lines_symmetric)(int64_t first, int64_t last, int64_t n, const
     }
 }
 
+static void TYPED(lines_substitute)(bool lower, bool unit, int64_t n, const NUMBER *t, int64_t row,
+                                    int64_t column, int64_t length, NUMBER *b, int64_t stride)
+{
+    NUMBER factors[LINES_FEW];
+    const int64_t step = lower ? 1 : -1, start = lower ? 0 : n - 1;
+    for (int64_t s = 0; s < n; s++) {
+        const int64_t i = start + s * step;
+        NUMBER *y = b + i * stride;
+        for (int64_t p = 0; p < s; p++) factors[p] = -t[i * row + (start + p * step) * column];
+        TYPED(lines_add)(s, length, b + start * stride, step * stride, factors, 1, y);
+        if (unit) continue;
+        const VECTOR pivot = TYPED(vset)(t[i * (row + column)]);
+        for (int64_t j = 0; j < length; j += VECTOR_LANES) vstore(y + j, vload(y + j) / pivot);
+    }
+}
+
+static NUMBER TYPED(size)(NUMBER x)
+{
+    return x < 0 ? -x : x;
+}
+
+static int64_t TYPED(lines_largest)(int64_t n, const NUMBER *x)
+{
+    VECTOR most = {0};
+    NUMBER largest = 0;
+    int64_t i = 0;
+    for (; i + VECTOR_LANES <= n; i += VECTOR_LANES) {
+        const VECTOR size = TYPED(vabs)(vload(x + i));
+        most = vselect(size > most, size, most);
+    }
+    for (int l = 0; l < VECTOR_LANES; l++) largest = most[l] > largest ? most[l] : largest;
+    for (; i < n; i++) largest = TYPED(size)(x[i]) > largest ? TYPED(size)(x[i]) : largest;
+    for (i = 0; i < n; i++)
+        if (TYPED(size)(x[i]) == largest) return i;
+    return 0;
+}
+
 static double TYPED(lines_squares)(int64_t n, const NUMBER *x)
 {
     enum { SUMS = 16 };

@@ -33,11 +33,6 @@ enum {
     MANY_ROWS = 2                   /* from so many times the columns on, QR comes first */
 };
 
-/* Below this a sum of squares may have lost some of them; by which power of two numbers are then
- * multiplied, once or twice. */
-#define LEAST_SQUARES 1e-280
-enum { RAISED = 500 };
-
 static int64_t spectral_least(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -39,32 +39,6 @@ static void TYPED(rescale)(int64_t n, NUMBER *x, int exponent)
     for (int64_t i = 0; i < n; i++) x[i] = x[i] * s.half * s.rest;
 }
 
-/* ---- One reflection -------------------------------------------------------------------------- */
-
-/*
- * H x = (beta, 0 ...) for x [n], which becomes H's vector, x[0] = 1. Returns tau. Where squares are
- * lost it is that of RAISED times x: float64's numbers may be so small that nothing computed of
- * them has enough digits, float32's squares are not that small in float64.
- */
-static NUMBER TYPED(reflection)(int64_t n, NUMBER *x, NUMBER *beta)
-{
-    const double squares = ISA_CALL(lines_squares)(WIDE, n - 1, x + 1);
-    if (squares < LEAST_SQUARES && TYPED(largest)(n - 1, x + 1, 0) > 0) {
-        TYPED(rescale)(n, x, RAISED);
-        const NUMBER tau = TYPED(reflection)(n, x, beta);
-        TYPED(rescale)(1, beta, -RAISED);
-        return tau;
-    }
-    const double first = (double)x[0];
-    *beta = x[0];
-    x[0] = 1;
-    if (squares == 0) return 0;
-    const double reflected = -copysign(hypot(first, sqrt(squares)), first), by = first - reflected;
-    for (int64_t i = 1; i < n; i++) x[i] = (NUMBER)((double)x[i] / by);
-    *beta = (NUMBER)reflected;
-    return (NUMBER)((reflected - first) / reflected);
-}
-
 /* ---- The rest of the matrix ------------------------------------------------------------------ */
 
 /* C += A[0]^T B[0] + A[1]^T B[1] in rows [first, last) and columns [left, right), for lines A and
@@ -158,7 +132,7 @@ static void TYPED(tridiagonal_row)(TYPED(symmetric) *s, int64_t panel, int64_t i
     ISA_CALL(lines_add)(WIDE, k, size - here, v + here, stride, s->w + i, stride, row + here);
     ISA_CALL(lines_add)(WIDE, k, size - here, s->w + here, stride, v + i, stride, row + here);
     s->d[i] = row[i];
-    const NUMBER tau = s->tau[i] = TYPED(reflection)(s->n - i - 1, row + i + 1, &s->e[i]);
+    const NUMBER tau = s->tau[i] = TYPED(factor_reflection)(s->n - i - 1, row + i + 1, &s->e[i]);
     memset(row, 0, (size_t)(i + 1) * sizeof *row);
 
     TYPED(symmetric_times)(s, next, row, w);
@@ -475,7 +449,7 @@ static void TYPED(bidiagonal_column)(TYPED(bidiagonal) *s, int64_t panel, int64_
     ISA_CALL(lines_add)
     (WIDE, k, height, s->x + here, s->v_stride, u + i, s->stride, column + here);
     memset(column, 0, (size_t)i * sizeof *column);
-    const NUMBER tau = s->tau_v[i] = TYPED(reflection)(s->m - i, column + i, &s->d[i]);
+    const NUMBER tau = s->tau_v[i] = TYPED(factor_reflection)(s->m - i, column + i, &s->d[i]);
     if (i + 1 == s->n) return;
 
     TYPED(multiply_part)(s, true, i, next, column, y);
@@ -497,7 +471,7 @@ static void TYPED(bidiagonal_row)(TYPED(bidiagonal) *s, int64_t panel, int64_t i
     ISA_CALL(lines_add)
     (WIDE, k + 1, width, s->y + next, s->stride, v + i, s->v_stride, row + next);
     ISA_CALL(lines_add)(WIDE, k, width, u + next, s->stride, s->x + i, s->v_stride, row + next);
-    const NUMBER tau = s->tau_u[i] = TYPED(reflection)(s->n - i - 1, row + i + 1, &s->e[i]);
+    const NUMBER tau = s->tau_u[i] = TYPED(factor_reflection)(s->n - i - 1, row + i + 1, &s->e[i]);
     memset(row, 0, (size_t)(i + 1) * sizeof *row);
 
     memset(x, 0, (size_t)s->rows * sizeof *x);
