@@ -13,14 +13,14 @@ enum {
     FEW = HARD(3, LINES_FEW),   /* rows that are substituted one after the other, */
     STRIP = 64,                 /* in so many columns of B at a time, of which */
     STRIPS = HARD(1, 4),        /* a thread takes so many */
-    SQUARE = HARD(3, 16),       /* rows of a Cholesky factor that are made one after the other, */
-    COLUMNS = HARD(2, 16),      /* columns of an LU factor, */
+    PLAIN = HARD(3, 16),        /* rows and columns that plain loops factor, */
+    COLUMNS = HARD(2, 16),      /* columns of an LU factor that are made one after the other, */
     NARROW = HARD(5, 64),       /* and how many of them are copied, to lie one after the other */
     THIN = 16,                  /* columns of which products have room of their own */
     EXCHANGED = HARD(1, 16384), /* elements that a thread exchanges at a time, */
     EXCHANGED_COLUMNS = HARD(1, 128), /* of so many columns */
     PANEL = HARD(2, 32),              /* reflections that are applied together */
-    SMALL = HARD(64, 4 * 4096)        /* multiply-adds of a product that plain loops compute */
+    SMALL = HARD(64, 4096)            /* multiply-adds of a product that plain loops compute */
 };
 
 /* Sums of squares between these have lost nothing that matters. */

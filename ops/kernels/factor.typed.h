@@ -174,7 +174,7 @@ static bool TYPED(subtract_square)(int64_t n, int64_t k, TYPED(part) a, TYPED(pa
 
 int64_t TYPED(factor_cholesky)(int64_t n, NUMBER *a, int64_t lda)
 {
-    if (n <= SQUARE) return TYPED(cholesky_few)(n, a, lda);
+    if (n <= PLAIN) return TYPED(cholesky_few)(n, a, lda);
     const int64_t n1 = n / 2, n2 = n - n1;
     NUMBER *a21 = a + n1 * lda, *a22 = a21 + n1;
     int64_t bad = TYPED(factor_cholesky)(n1, a, lda);
@@ -226,6 +226,30 @@ static void TYPED(exchange)(int64_t n, int64_t columns, TYPED(part) a, const int
     if (columns > 0) threads_run(columns, grain, TYPED(exchange_range), &e);
 }
 
+/* A small A [m, n], row by row. */
+static int64_t TYPED(lu_small)(int64_t m, int64_t n, NUMBER *a, int64_t lda, int64_t *swaps)
+{
+    int64_t bad = FACTOR_DONE;
+    for (int64_t k = 0; k < least(m, n); k++) {
+        int64_t best = k;
+        for (int64_t i = k + 1; i < m; i++)
+            if (fabs((double)a[i * lda + k]) > fabs((double)a[best * lda + k])) best = i;
+        swaps[k] = best;
+        if (best != k) TYPED(exchange_two)(n, a + k * lda, a + best * lda, 1);
+        const NUMBER *restrict from = a + k * lda;
+        if (from[k] == 0) {
+            if (bad < 0) bad = k;
+            continue;
+        }
+        for (int64_t i = k + 1; i < m; i++) {
+            NUMBER *restrict to = a + i * lda;
+            const NUMBER factor = to[k] /= from[k];
+            for (int64_t j = k + 1; j < n; j++) to[j] -= factor * from[j];
+        }
+    }
+    return bad;
+}
+
 /* A few columns of A [m, n], which lie `stride` apart: each is given all that the ones before it
  * have to say, then its pivot is looked for. Behind the m rows there are LINES_UNIT to spare. */
 static int64_t TYPED(lu_few)(int64_t m, int64_t n, NUMBER *a, int64_t stride, int64_t *swaps)
@@ -271,6 +295,7 @@ static int64_t TYPED(lu_narrow)(int64_t m, int64_t n, NUMBER *a, int64_t lda, in
 static int64_t TYPED(lu)(int64_t m, int64_t n, TYPED(part) a, int64_t *swaps)
 {
     const int64_t k = least(m, n), n1 = k / 2, n2 = n - n1;
+    if (m <= PLAIN && n <= PLAIN && a.column == 1) return TYPED(lu_small)(m, n, a.at, a.row, swaps);
     if (a.row != 1 && (n <= NARROW || k < 2)) return TYPED(lu_narrow)(m, n, a.at, a.row, swaps);
     if (a.row == 1 && (n <= COLUMNS || k < 2)) return TYPED(lu_few)(m, n, a.at, a.column, swaps);
     const TYPED(part) right = TYPED(from)(a, 0, n1), below = TYPED(from)(a, n1, 0);
