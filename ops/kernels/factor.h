@@ -2,8 +2,10 @@
  * Factorizations of dense matrices on raw memory: Cholesky, LU and QR, and solving with triangular
  * factors. Matrices lie row by row, `lda` elements from one row to the next.
  *
- * All of them cut a matrix in two until few columns are left, so that nearly all work is done by
- * the products of gemm.h: these have the threads, and the same bits for any number of them.
+ * All of them cut a matrix until few columns are left, so that nearly all work is done by the
+ * products of gemm.h: these have the threads, and the same bits for any number of them. Few columns
+ * are factored, and few rows substituted, by vectors (lines.h), in copies in which they lie
+ * together; strips of right sides go to threads, too.
  */
 #ifndef EDDY_OPS_KERNELS_FACTOR_H
 #define EDDY_OPS_KERNELS_FACTOR_H

@@ -27,8 +27,8 @@ typedef struct gemm_epilogue {
     const void *bias; /* [n] contiguous, of the product's dtype, or NULL */
     gemm_activation activation;
     bool by_row; /* the bias is [m], a number for each row */
-    /* C - A B instead, from what C holds: each block's sum is subtracted in turn, and k = 0 leaves C
-     * as it is. lower: of C only the diagonal and what is left of it is wanted; the rest is
+    /* C - A B instead, from what C holds: each block's sum is subtracted in turn, and k = 0 leaves
+     * C as it is. lower: of C only the diagonal and what is left of it is wanted; the rest is
      * undefined. These two go with neither a bias nor an activation nor a batch. */
     bool subtract, lower;
 } gemm_epilogue;

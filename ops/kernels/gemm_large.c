@@ -88,7 +88,8 @@ static int64_t first_row(const large *l, int64_t i)
     return smaller(l->job.m, stripes * i / l->pieces * l->tile_rows);
 }
 
-/* Adds the blocks' steps to the pieces [first, last); of lower ones up to the last row's diagonal. */
+/* Adds the blocks' steps to the pieces [first, last); of a lower product up to where the piece's
+ * last row has its diagonal. */
 static void run_rows(int64_t first, int64_t last, int worker, void *user)
 {
     const large *l = user;
