@@ -6,7 +6,7 @@
 VECTOR_INLINE NUMBER TYPED(entropy_log_sum)(const NUMBER *x, int64_t n, NUMBER *m)
 {
     *m = lanes_row(LANES_MAX, LANES_ITSELF, x, n, 0);
-    return TYPED(number_log)(lanes_row(LANES_SUM, LANES_EXP, x, n, *m));
+    return TYPED(number_log)(lanes_row(LANES_SUM, LANES_EXP_DOWN, x, n, *m));
 }
 
 static void TYPED(entropy_dense)(const void *labels, const void *x, void *loss, int64_t rows,

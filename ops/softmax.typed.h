@@ -7,7 +7,7 @@ static void TYPED(softmax_rows)(const void *x, void *y, int64_t rows, int64_t n,
         NUMBER *to = (NUMBER *)y + r * n;
         const NUMBER m = lanes_row(LANES_MAX, LANES_ITSELF, from, n, 0);
         if (logarithm) {
-            const NUMBER l = TYPED(number_log)(lanes_row(LANES_SUM, LANES_EXP, from, n, m));
+            const NUMBER l = TYPED(number_log)(lanes_row(LANES_SUM, LANES_EXP_DOWN, from, n, m));
             for (int64_t i = 0, left = n; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
                 lanes_put(to + i, lanes_some(from + i, left, 0) - m - l, left);
         } else {
@@ -46,7 +46,7 @@ static void TYPED(softmax_columns)(const void *x, void *y, int64_t n, int64_t ap
         for (int64_t r = first; r < n && r < first + 64; r++)
             for (int64_t i = 0, left = width; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES) {
                 const VECTOR d = lanes_some(from + r * apart + i, left, 0) - vload(m + i);
-                const VECTOR e = vexp(d);
+                const VECTOR e = vexp_down(d);
                 lanes_put(to + r * apart + i, logarithm ? d : e, left);
                 vstore(part + i, vload(part + i) + e);
             }

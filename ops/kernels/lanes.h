@@ -21,8 +21,8 @@ enum { LANES_ALL = 16, LANES_GROUP = 4 * LANES_ALL, LANES_AHEAD = 2, LANES_ABREA
 /* How two numbers become one. Larger and smaller: NaN if either is. */
 typedef enum lanes_fold { LANES_SUM, LANES_PROD, LANES_MAX, LANES_MIN } lanes_fold;
 
-/* What is folded: x; (x - m)^2; e^(x - m). */
-typedef enum lanes_map { LANES_ITSELF, LANES_SQUARED, LANES_EXP } lanes_map;
+/* What is folded: x; (x - m)^2; e^(x - m); the same where x is no larger than m. */
+typedef enum lanes_map { LANES_ITSELF, LANES_SQUARED, LANES_EXP, LANES_EXP_DOWN } lanes_map;
 
 /* v with the lane at `by` first. */
 #if VECTOR_BYTES == 64
@@ -78,7 +78,8 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
  *     lanes_rows(fold, map, rows, n, width, m, acc, to)
  *                                    `width` such folds at once, of rows[0][c], rows[1][c], ...
  *                                    with m[c] into to[c]; acc: room for sixteen rows
- *     lanes_exp(x, y, n, m)          y = e^(x - m); the sum of them, a block at a time
+ *     lanes_exp(x, y, n, m)          y = e^(x - m), m being the largest x; the sum of them, a block
+ *                                    at a time
  *
  * m, acc and to of lanes_rows have room for whole vectors, whatever the width.
  *

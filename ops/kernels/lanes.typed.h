@@ -18,7 +18,10 @@ VECTOR_INLINE VECTOR TYPED(lanes_two)(lanes_fold fold, VECTOR a, VECTOR b)
 
 VECTOR_INLINE VECTOR TYPED(lanes_mapped)(lanes_map map, VECTOR x, VECTOR m)
 {
-    return map == LANES_ITSELF ? x : map == LANES_SQUARED ? (x - m) * (x - m) : vexp(x - m);
+    return map == LANES_ITSELF    ? x
+           : map == LANES_SQUARED ? (x - m) * (x - m)
+           : map == LANES_EXP     ? vexp(x - m)
+                                  : vexp_down(x - m);
 }
 
 /* Whether a lane is one of the first `left`. */
@@ -211,7 +214,7 @@ VECTOR_INLINE NUMBER TYPED(lanes_exp)(const NUMBER *x, NUMBER *y, int64_t n, NUM
                 const int64_t at = i + v * VECTOR_LANES, left = end - at;
                 if (left <= 0) break;
                 const VECTOR e =
-                    TYPED(lanes_load)(LANES_SUM, LANES_EXP, x + at, left, TYPED(vset)(m));
+                    TYPED(lanes_load)(LANES_SUM, LANES_EXP_DOWN, x + at, left, TYPED(vset)(m));
                 TYPED(lanes_put)(y + at, e, left);
                 acc[v] += e;
             }
