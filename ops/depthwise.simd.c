@@ -31,8 +31,8 @@ typedef struct depthwise_tap {
     int64_t x, k;
 } depthwise_tap;
 
-/* Computes row `row` of an image of the result, and perhaps others of the `left` from it on. Returns
- * how many they are. */
+/* Computes row `row` of an image of the result, and perhaps others of the `left` from it on.
+ * Returns how many they are. */
 typedef int depthwise_function(const depthwise_call *d, const void *image, int64_t row,
                                int64_t left, void *to);
 

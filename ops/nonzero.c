@@ -241,7 +241,8 @@ ed_tensor *ed_nonzero(ed_tensor *x)
 /* ---- boolean_mask ---------------------------------------------------------------------------- */
 
 /* The plan: x is [before, masked, behind], slices of `bytes` bytes; found: where the mask is true,
- * which infer says. The mask that infer looked at is gone by then: the kernel puts its own there. */
+ * which infer says. The mask that infer looked at is gone by then: the kernel puts its own there.
+ */
 typedef struct masking {
     nonzero_work found;
     int axis;

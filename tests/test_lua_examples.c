@@ -52,7 +52,7 @@ static int run(const char *file, const char *first, const char *second)
     return WEXITSTATUS(status);
 }
 
-/* Sanitized, an example takes minutes: those with a twin in C, which test_c runs, are left to it. */
+/* Sanitized, an example takes minutes: what has a twin in C, which test_c runs, is left to it. */
 static bool is_for_this_build(const char *file)
 {
 #ifdef EDDY_SANITIZED

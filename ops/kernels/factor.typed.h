@@ -358,8 +358,8 @@ bool TYPED(factor_lu_inverse)(bool adjoint, int64_t n, const NUMBER *lu, const i
 /* ---- QR -------------------------------------------------------------------------------------- */
 
 /*
- * Where squares are lost, the reflection is that of `by` times x. That x may be so small that nothing
- * computed of it has enough digits; but in front of a first number that is not, the rest is nothing.
+ * Where squares are lost, the reflection is that of `by` times x. That x may be so small that
+ * nothing computed of it has enough digits; but beside a first number that is not, it is nothing.
  */
 NUMBER TYPED(factor_reflection)(int64_t n, NUMBER *x, NUMBER *beta)
 {

@@ -52,8 +52,8 @@ ISA_DECLARE(size_t, gemm_scratch, const gemm_job *job);
 /* Computes a job on the calling thread. */
 ISA_DECLARE(void, gemm_piece, const gemm_job *job, char *scratch);
 
-/* Packs stripes [first, last) of A, ROWS rows each at most, for products that have it in common. The
- * bytes that all of them take are those of gemm_rows_scratch for each block of k. */
+/* Packs stripes [first, last) of A, ROWS rows each at most, for products that have it in common.
+ * The bytes that all of them take are those of gemm_rows_scratch for each block of k. */
 ISA_DECLARE(void, gemm_pack_stripes, const gemm_job *job, int64_t first, int64_t last, char *to);
 
 /*

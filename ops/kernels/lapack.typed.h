@@ -1,5 +1,5 @@
-/* LAPACK's routines for one dtype. sterf calls no BLAS, so nothing is set or locked for it; the first
- * call of stedc says how much room the second one needs. */
+/* LAPACK's routines for one dtype. sterf calls no BLAS, so nothing is set or locked for it; the
+ * first call of stedc says how much room the second one needs. */
 
 int TYPED(lapack_tridiagonal)(int64_t size, NUMBER *d, NUMBER *e, NUMBER *z)
 {

@@ -383,8 +383,8 @@ int TYPED(spectral_eigh)(int64_t n, const NUMBER *a, NUMBER *w, NUMBER *v)
 
 /* ---- Bidiagonal ------------------------------------------------------------------------------ */
 
-/* M [m, n], m >= n, in rows of `stride`, of which `columns` count, as in the lines of Y; the lines of
- * V and X, of which `rows` count; sums of pieces. */
+/* M [m, n], m >= n, in rows of `stride`, of which `columns` count, as in the lines of Y; the lines
+ * of V and X, of which `rows` count; sums of pieces. */
 typedef struct TYPED(bidiagonal) {
     int64_t m, n, columns, rows, stride, v_stride, first, left, pieces;
     NUMBER *a, *v, *x, *y, *parts, *d, *e, *tau_v, *tau_u;
