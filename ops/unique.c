@@ -177,9 +177,9 @@ static void unique_numbers(int64_t begin, int64_t last, int worker, void *user)
             for (int64_t i = 0; i < n; i++) r->numbers[at + i] = r->number[v[i] - r->least] - 1;
 }
 
-/* Whether there are so few values between the least and the most, 0 among them, that counting them
- * is little work beside that of the elements; then r says so and how x is parted. */
-static bool unique_is_narrow(unique_range *r)
+/* Plans to count by value: r says the values and how x is parted. false if there are too many from
+ * the least to the most for that to be little work beside that of the elements. */
+static bool unique_plan(unique_range *r)
 {
     const ed_tensor *x = r->x;
     const int64_t parts = x->size / UNIQUE_PART, threads = threads_count();
@@ -244,7 +244,7 @@ static bool unique_number_all(unique_table *t, const ed_tensor *x, int64_t *numb
 {
     unique_range r = {.x = x, .numbers = numbers};
     const bool outer = threads_may_stop(false); /* what nobody saw would be missing */
-    const bool ok = unique_is_narrow(&r) ? unique_by_value(&r, t) : unique_number(t, x, numbers);
+    const bool ok = unique_plan(&r) ? unique_by_value(&r, t) : unique_number(t, x, numbers);
     threads_may_stop(outer);
     return ok;
 }
