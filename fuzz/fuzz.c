@@ -10,14 +10,14 @@ enum { MAX_TARGETS = 32 };
 
 /* The factors are those of the smallest entries to what readers keep of them. */
 static fuzz_target targets[MAX_TARGETS] = {
-    {"fuzz_bundle", fuzz_bundle, NULL, 192, 2000},
-    {"fuzz_csv", fuzz_csv, NULL, 64, 2000},
-    {"fuzz_idx", fuzz_idx, NULL, 16, 2000},
-    {"fuzz_keras", fuzz_keras, NULL, 192, 200}, /* inputs of this one and the next take ms */
-    {"fuzz_lua", fuzz_lua, NULL, 64, 100},
-    {"fuzz_npy", fuzz_npy, NULL, 16, 2000},
-    {"fuzz_objects", fuzz_objects, NULL, 192, 2000},
-    {"fuzz_state", fuzz_state, NULL, 64, 2000},
+    {"fuzz_bundle", fuzz_bundle, NULL, 192, 500},
+    {"fuzz_csv", fuzz_csv, NULL, 64, 500},
+    {"fuzz_idx", fuzz_idx, NULL, 16, 500},
+    {"fuzz_keras", fuzz_keras, NULL, 192, 60}, /* inputs of this one and the next take ms */
+    {"fuzz_lua", fuzz_lua, NULL, 64, 30},
+    {"fuzz_npy", fuzz_npy, NULL, 16, 500},
+    {"fuzz_objects", fuzz_objects, NULL, 192, 500},
+    {"fuzz_state", fuzz_state, NULL, 64, 500},
 };
 
 static const fuzz_target *target_named(const char *name, int count)
@@ -37,7 +37,7 @@ static int add_formats(int count)
         fuzz_claim(count < MAX_TARGETS, "more targets than MAX_TARGETS");
         snprintf(names[count], sizeof names[count], "fuzz_%s", formats[i]->name);
         if (target_named(names[count], count)) continue;
-        targets[count] = (fuzz_target){names[count], NULL, formats[i], 64, 2000};
+        targets[count] = (fuzz_target){names[count], NULL, formats[i], 64, 500};
         count++;
     }
     return count;
