@@ -38,7 +38,15 @@ bool matrix_solve_factored(ed_dtype dtype, bool adjoint, int64_t n, const void *
     return ok;
 }
 
-/* The same from A itself; or its inverse, B not being read. */
+/* X = A^-1, or A^-T, by the same factors. */
+static bool invert_factored(ed_dtype dtype, bool adjoint, int64_t n, const void *lu,
+                            const int64_t *swaps, void *x)
+{
+    return dtype == ED_FLOAT32 ? factor_lu_inverse_f32(adjoint, n, lu, swaps, x)
+                               : factor_lu_inverse_f64(adjoint, n, lu, swaps, x);
+}
+
+/* What is solved in place of X, or the inverse, for which X is not read; from A itself. */
 static int64_t solve_matrix(ed_dtype dtype, bool adjoint, int64_t n, const void *a, int64_t columns,
                             void *x, bool inverse)
 {
@@ -46,9 +54,8 @@ static int64_t solve_matrix(ed_dtype dtype, bool adjoint, int64_t n, const void 
     void *lu = matrix_lu(dtype, n, a, &swaps, &code);
     if (!lu) return code;
     if (code == MATRIX_DONE &&
-        !(!inverse              ? matrix_solve_factored(dtype, adjoint, n, lu, swaps, columns, x)
-          : dtype == ED_FLOAT32 ? factor_lu_inverse_f32(adjoint, n, lu, swaps, x)
-                                : factor_lu_inverse_f64(adjoint, n, lu, swaps, x)))
+        !(inverse ? invert_factored(dtype, adjoint, n, lu, swaps, x)
+                  : matrix_solve_factored(dtype, adjoint, n, lu, swaps, columns, x)))
         code = MATRIX_NO_MEMORY;
     memory_free(lu);
     if (code != MATRIX_DONE) return code;

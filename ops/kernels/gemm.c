@@ -285,7 +285,7 @@ static bool packs_alike(const gemm_job *job, const gemm_batch *batch, int64_t co
 {
     int64_t tile_rows, tile_columns;
     ISA_CALL(gemm_tile)(job->wide, &tile_rows, &tile_columns);
-    if (count < 2 || count < threads * piece_factor(job, count, threads)) return false;
+    if (count < threads * piece_factor(job, count, threads)) return false;
     if (job->m < 2 || job->k <= 0 || job->n <= 4 * tile_columns) return false;
     for (int64_t i = 1; i < count; i++)
         if (batch->a[i] != batch->a[0]) return false;
@@ -384,7 +384,8 @@ static bool run(const gemm_job *job, const gemm_batch *batch)
     }
     int64_t threads = thread_count(job, count);
     if (count == 1 && gemm_is_large(job, threads)) return gemm_large(job);
-    if (packs_alike(job, batch, count, threads)) return run_alike(job, batch, count, threads);
+    if (count > 1 && packs_alike(job, batch, count, threads))
+        return run_alike(job, batch, count, threads);
     if (threads == 1) return run_alone(job, batch, count);
     if (count >= threads || job->subtract || !is_deep(job, threads))
         return run_grid(job, batch, count, threads);
