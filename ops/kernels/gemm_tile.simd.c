@@ -10,10 +10,10 @@
 #include "ops/kernels/gemm_tile.h"
 
 enum {
-    PREFETCH_STEPS = 16, /* steps between prefetches of rows of C, if there is one run; */
-    PREFETCH_ROWS = 5,   /* else rows that are prefetched before each */
-    MOST_CELLS = 5,      /* that rows share */
-    NEAR = 5,            /* rows of A with a pointer: 14 offsets from one would not be registers */
+    PREFETCH_ROWS = 5, /* of C before each run, if there are several */
+    AHEAD = 128,       /* elements from a step of packed rows of A to what is asked for then */
+    MOST_CELLS = 5,    /* that rows share */
+    NEAR = 5,          /* rows of A with a pointer: 14 offsets from one would not be registers */
 };
 
 static void write_part(const tile *t, bool wide, int rows, int vecs, const vec sums[])
@@ -56,50 +56,64 @@ INLINE void prefetch_row(const tile *t, const int vecs, const char **c)
     *c += t->c_row;
 }
 
-/* The micro-kernel: rows x vecs vectors of C in registers, one column of A times one row of B added
- * a step. C's rows are prefetched few at a time: all at once they would keep A and B waiting. Of
- * several runs, each is one loop, some rows being prefetched before it: nobody foresees the ends of
- * loops of which there are many. */
+/* Where the next step is read: pointers to every so many rows of A, and B's row. */
+typedef struct place {
+    const char *from[ROWS / NEAR + 1], *b;
+    int64_t a_row, a_col, b_row;
+} place;
+
+/* Adds one column of A times one row of B. */
+INLINE void step(place *at, const bool wide, const int rows, const int vecs, const bool dense,
+                 vec sum[])
+{
+    const int near = dense ? rows : NEAR;
+    vec row[2];
+    UNROLL for (int v = 0; v < vecs; v++) row[v] = load(at->b + v * BYTES);
+    if (dense)
+        for (int i = 0; i < rows * size_of(wide); i += 64)
+            __builtin_prefetch(at->from[0] + AHEAD * size_of(wide) + i);
+    UNROLL for (int r = 0; r < rows; r++)
+    {
+        vec x = spread(wide, at->from[r / near] + r % near * at->a_row);
+        UNROLL for (int v = 0; v < vecs; v++) sum[r * vecs + v] =
+            multiply_add(wide, x, row[v], sum[r * vecs + v]);
+    }
+    UNROLL for (int i = 0; i < (rows + near - 1) / near; i++) at->from[i] += at->a_col;
+    at->b += at->b_row;
+}
+
+/* The micro-kernel: rows x vecs vectors of C in registers. C's rows are prefetched few at a time:
+ * all at once they would keep A and B waiting. Of several runs, some are before each. */
 INLINE void tile_run(const tile *t, const bool wide, const int rows, const int vecs,
                      const bool dense)
 {
-    const int64_t a_row = dense ? size_of(wide) : t->a_row;
-    const char *a = t->a, *b = t->b, *c = t->c;
-    const int near = dense ? rows : NEAR, pointers = (rows + near - 1) / near;
-    const char *from[ROWS / NEAR + 1];
+    place at = {.a_row = dense ? size_of(wide) : t->a_row, .a_col = t->a_col, .b_row = t->b_row};
+    const char *a = t->a, *c = t->c;
+    const int near = dense ? rows : NEAR;
     int prefetched = 0;
     vec sum[2 * ROWS];
     UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] = (vec){0};
+    at.b = t->b;
     for (int64_t run = 0; run < t->runs; run++) {
         if (t->a_runs) {
             a = t->a + t->a_runs[run];
-            b = t->b + t->b_runs[run];
+            at.b = t->b + t->b_runs[run];
         }
-        if (t->runs > 1)
+        UNROLL for (int i = 0; i < (rows + near - 1) / near; i++) at.from[i] =
+            a + i * near * at.a_row;
+        int64_t left = t->k;
+        if (t->runs > 1) {
             for (int i = 0; i < PREFETCH_ROWS && prefetched < rows; i++, prefetched++)
                 prefetch_row(t, vecs, &c);
-        UNROLL for (int i = 0; i < pointers; i++) from[i] = a + i * near * a_row;
-        for (int64_t left = t->k; left > 0;) {
-            int64_t steps = left;
-            if (t->runs == 1 && prefetched < rows) {
+        } else {
+            for (; left >= 2 && prefetched < rows; left -= 2, prefetched++) {
                 prefetch_row(t, vecs, &c);
-                prefetched++;
-                steps = min(left, PREFETCH_STEPS);
-            }
-            left -= steps;
-            for (; steps > 0; steps--) {
-                vec row[2];
-                UNROLL for (int v = 0; v < vecs; v++) row[v] = load(b + v * BYTES);
-                UNROLL for (int r = 0; r < rows; r++)
-                {
-                    vec x = spread(wide, from[r / near] + r % near * a_row);
-                    UNROLL for (int v = 0; v < vecs; v++) sum[r * vecs + v] =
-                        multiply_add(wide, x, row[v], sum[r * vecs + v]);
-                }
-                UNROLL for (int i = 0; i < pointers; i++) from[i] += t->a_col;
-                b += t->b_row;
+                UNROLL for (int i = 0; i < 2; i++) step(&at, wide, rows, vecs, dense, sum);
             }
         }
+        for (; left >= 2; left -= 2)
+            UNROLL for (int i = 0; i < 2; i++) step(&at, wide, rows, vecs, dense, sum);
+        if (left) step(&at, wide, rows, vecs, dense, sum);
     }
     write_sums(t, wide, rows, vecs, sum);
 }
