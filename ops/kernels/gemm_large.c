@@ -24,7 +24,7 @@ enum {
     LARGE_WORK = HARD(1, 1 << 25), /* multiply-adds that pay for waiting twice for some blocks */
     LARGE_STRIPES = HARD(1, 8),    /* tiles below each other that a thread must get at least */
     LOWER = 4,                     /* times as many pieces of a lower product, whose work differs */
-    PANELS_BYTES = 4 << 20,        /* of B that are packed at a time */
+    PANELS_BYTES = 8 << 20,        /* of B that are packed at a time */
     NEAR_BYTES = HARD(1, 1 << 20), /* of a C that stays in a cache from block to block */
     ROWS_BYTES = 320 << 10,        /* of A that a thread packs at a time */
 };
