@@ -451,25 +451,45 @@ VECTOR_INLINE vf64 vlesser_f64(vf64 a, vf64 b)
 #define vgreater(a, b) VECTOR_CHOOSE(vgreater, a)(a, b)
 #define vlesser(a, b)  VECTOR_CHOOSE(vlesser, a)(a, b)
 
+/* a where it is NaN, b elsewhere. */
+VECTOR_INLINE vf32 vunless_nan_f32(vf32 a, vf32 b)
+{
+#if defined(VECTOR_AVX512)
+    const __m512i itself_if_nan = _mm512_set1_epi32(0x11);
+    return (vf32)_mm512_fixupimm_ps((__m512)b, (__m512)a, itself_if_nan, 0);
+#else
+    return vselect_f32(a != a, a, b);
+#endif
+}
+VECTOR_INLINE vf64 vunless_nan_f64(vf64 a, vf64 b)
+{
+#if defined(VECTOR_AVX512)
+    const __m512i itself_if_nan = _mm512_set1_epi64(0x11);
+    return (vf64)_mm512_fixupimm_pd((__m512d)b, (__m512d)a, itself_if_nan, 0);
+#else
+    return vselect_f64(a != a, a, b);
+#endif
+}
+
 /*
  * The larger and the smaller, NaN where either is NaN (so vmax(x, 0) is relu with relu(NaN) = NaN).
  * Of two zeros the result is b.
  */
 VECTOR_INLINE vf32 vmax_f32(vf32 a, vf32 b)
 {
-    return vselect_f32(a != a, a, vgreater_f32(a, b));
+    return vunless_nan_f32(a, vgreater_f32(a, b));
 }
 VECTOR_INLINE vf64 vmax_f64(vf64 a, vf64 b)
 {
-    return vselect_f64(a != a, a, vgreater_f64(a, b));
+    return vunless_nan_f64(a, vgreater_f64(a, b));
 }
 VECTOR_INLINE vf32 vmin_f32(vf32 a, vf32 b)
 {
-    return vselect_f32(a != a, a, vlesser_f32(a, b));
+    return vunless_nan_f32(a, vlesser_f32(a, b));
 }
 VECTOR_INLINE vf64 vmin_f64(vf64 a, vf64 b)
 {
-    return vselect_f64(a != a, a, vlesser_f64(a, b));
+    return vunless_nan_f64(a, vlesser_f64(a, b));
 }
 #define vmax(a, b) VECTOR_CHOOSE(vmax, a)(a, b)
 #define vmin(a, b) VECTOR_CHOOSE(vmin, a)(a, b)
