@@ -157,10 +157,9 @@ VECTOR_INLINE vf32 vsilu_slope_f32(vf32 x)
 /*
  * silu and gelu_tanh are x / (1 + e) for e = e^-u = (1 + m) 2^n, which does not overflow for x from
  * -EXP_NEAR and -GELU_TANH_NEAR on; the few below take the longer way. 1 + 2^n is rounded from
- * n = 24 on: what that lost of the 1 is added to m 2^n. AVX-512 always takes the longer way: there
- * this has not been measured.
+ * n = 24 on: what that lost of the 1 is added to m 2^n.
  */
-#if defined(VECTOR_FMA) && !defined(VECTOR_TABLE)
+#if defined(VECTOR_FMA)
 #define GELU_TANH_NEAR 9
 VECTOR_INLINE vf32 gelu_quotient(vf32 x, vf32 m, vf32 power)
 {
