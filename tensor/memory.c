@@ -34,8 +34,17 @@ typedef struct memory_block {
         };
     };
     uint32_t class;
-    uint32_t asked; /* the class of the request, at most `class`: what live bytes count */
+    uint32_t asked;           /* the class of the request, at most `class`: what live bytes count */
+    struct memory_span *span; /* that it is cut from, or NULL */
 } memory_block;
+
+/* Where blocks of one class are cut from, see below. */
+typedef struct memory_span {
+    struct memory_span *next, *previous; /* of the class, those that can give a block */
+    char *data;
+    memory_block *back; /* blocks that came back */
+    int cut, given;     /* blocks that were ever cut, and that are given now */
+} memory_span;
 
 enum {
     HEADER = 64,
@@ -44,6 +53,9 @@ enum {
     REPORT_BYTES = 64 << 10,
     HUGE_BYTES = 4 << 20, /* from here on 2 MiB pages are asked for */
     HUGE_PAGE = 2 << 20,
+    PAGE = 4 << 10,
+    SPAN_FROM = 64 << 10, /* from here on blocks are cut from spans */
+    SPAN_BYTES = 16 << 20,
     LARGE_BYTES = 256 << 20, /* from here on a request is compared with the machine */
     FRESH = 0xff,            /* fills what is fresh in test builds: a NaN in every float dtype */
     JUNK = 0xdb,             /* and what is freed */
@@ -70,7 +82,9 @@ static struct {
     int64_t clock;                        /* bytes taken from the cache and given to it, ever */
     int64_t age_begin, high, high_before; /* the most live bytes of this age, and of the last one */
     int64_t live, peak;
-    int64_t fail_at; /* allocations to go before one fails; negative: off */
+    memory_span *spans[CLASSES];
+    int64_t plain[CLASSES]; /* bytes that the C library gave, of classes that spans may serve */
+    int64_t fail_at;        /* allocations to go before one fails; negative: off */
     bool fail_repeat, fail_happened, fail_armed;
 } process = {.lock = PTHREAD_MUTEX_INITIALIZER, .limit = 1 << 30, .fail_at = -1};
 
@@ -148,20 +162,107 @@ static void *map_pages(size_t bytes)
     return all + before;
 }
 
+/*
+ * Large blocks are cut from spans, several of a class from one, for 2 MiB pages, too: far memory in
+ * small pages is read a fifth more slowly. A class takes its first bytes from the C library, so
+ * that a program that needs little doesn't touch a whole such page for it. What comes back to a
+ * span goes to the system at once, but for the page with the header.
+ */
+static bool is_cut(uint32_t class)
+{
+    return small_bytes && class_bytes(class) >= SPAN_FROM && class_bytes(class) < HUGE_BYTES;
+}
+
+static int span_blocks(uint32_t class)
+{
+    return (int)(SPAN_BYTES / class_bytes(class));
+}
+
+static void link_span(memory_span *span, uint32_t class)
+{
+    memory_span **first = &process.spans[class];
+    span->previous = NULL;
+    if ((span->next = *first)) span->next->previous = span;
+    *first = span;
+}
+
+static void unlink_span(memory_span *span, uint32_t class)
+{
+    *(span->previous ? &span->previous->next : &process.spans[class]) = span->next;
+    if (span->next) span->next->previous = span->previous;
+}
+
+static memory_span *new_span(uint32_t class)
+{
+    memory_span *span = calloc(1, sizeof *span);
+    if (!span || !(span->data = map_pages(SPAN_BYTES))) {
+        free(span);
+        return NULL;
+    }
+    link_span(span, class);
+    return span;
+}
+
+/* NULL while the class is to take from the C library, and without memory. */
+static memory_block *from_span(uint32_t class)
+{
+    const size_t bytes = class_bytes(class);
+    memory_block *block = NULL;
+    pthread_mutex_lock(&process.lock);
+    const bool plain = process.plain[class] < HUGE_PAGE;
+    memory_span *span = plain ? NULL : process.spans[class];
+    if (!plain && !span) span = new_span(class);
+    if (span) {
+        block = span->back;
+        if (block)
+            span->back = block->next;
+        else
+            block = (memory_block *)(span->data + (size_t)span->cut++ * bytes);
+        if (++span->given == span_blocks(class)) unlink_span(span, class);
+    } else {
+        process.plain[class] += (int64_t)bytes;
+    }
+    pthread_mutex_unlock(&process.lock);
+    if (block) block->span = span;
+    return block;
+}
+
+static void to_span(memory_block *block)
+{
+    const uint32_t class = block->class;
+    memory_span *span = block->span;
+    madvise((char *)block + PAGE, class_bytes(class) - PAGE, MADV_DONTNEED);
+    pthread_mutex_lock(&process.lock);
+    if (span->given-- == span_blocks(class)) link_span(span, class);
+    block->next = span->back;
+    span->back = block;
+    const bool unused = span->given == 0;
+    if (unused) unlink_span(span, class);
+    pthread_mutex_unlock(&process.lock);
+    if (!unused) return;
+    munmap(span->data, SPAN_BYTES);
+    free(span);
+}
+
 static memory_block *from_system(uint32_t class, size_t asked)
 {
-    void *block = NULL;
-    if (is_mapped(class))
-        block = map_pages(mapped_bytes(class));
-    else if (posix_memalign(&block, HEADER, small_bytes ? class_bytes(class) : asked) != 0)
-        return NULL;
+    void *block = is_cut(class) ? from_span(class) : NULL;
+    if (!block) {
+        if (is_mapped(class))
+            block = map_pages(mapped_bytes(class));
+        else if (posix_memalign(&block, HEADER, small_bytes ? class_bytes(class) : asked) != 0)
+            return NULL;
+        if (block) ((memory_block *)block)->span = NULL;
+    }
     if (block) ((memory_block *)block)->class = class;
     return block;
 }
 
 static void to_system(memory_block *block)
 {
-    if (is_mapped(block->class))
+    if (block->span)
+        to_span(block);
+    else if (is_mapped(block->class))
         munmap(block, mapped_bytes(block->class));
     else
         free(block);

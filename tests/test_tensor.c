@@ -7,6 +7,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define REFUSED(call, words) assert_fails(call, ED_INVALID_ARGUMENT, words)
 
@@ -743,6 +744,43 @@ static void near_sizes(void **state)
     assert_true(ed_memory_stats().cached_bytes > cached);
     assert_ptr_equal(freed(9), data);
 }
+
+/* Bytes of the process that are in memory, as the system counts. */
+static int64_t resident(void)
+{
+    long all, now;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%ld %ld", &all, &now), 2);
+    fclose(file);
+    return (int64_t)now * sysconf(_SC_PAGESIZE);
+}
+
+/* Tensors whose memory is cut from the same spans, all but every eighth released. */
+static void neighbours(void **state)
+{
+    (void)state;
+    ed_tensor *x[64];
+    ed_memory_trim();
+    const int64_t before = resident();
+    for (int again = 0; again < 2; again++) {
+        for (int i = 0; i < 64; i++) {
+            ED_SCOPE;
+            if (!again || i % 8) x[i] = ed_retain(ed_full(ED_SHAPE(300000), i));
+        }
+        ed_memory_trim();
+        assert_true(resident() >= before + (64 << 20));
+        for (int i = 0; i < 64; i++)
+            if (i % 8) ed_release(x[i]);
+        ed_memory_trim();
+        assert_true(resident() < before + (24 << 20)); /* of 77 MB */
+        for (int i = 0; i < 64; i += 8)
+            for (int k = 0; k < 300000; k += 1000) assert_true(((float *)ed_data(x[i]))[k] == i);
+    }
+    for (int i = 0; i < 64; i += 8) ed_release(x[i]);
+    ed_memory_trim();
+    assert_true(resident() < before + (8 << 20));
+}
 #endif
 
 static void failing(void **state)
@@ -903,6 +941,7 @@ int main(void)
         cmocka_unit_test(old_blocks),
         cmocka_unit_test(random_sizes),
         cmocka_unit_test(near_sizes),
+        cmocka_unit_test(neighbours),
 #endif
         cmocka_unit_test(statistics),
         cmocka_unit_test(failing),
