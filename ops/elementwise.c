@@ -63,6 +63,7 @@ enum {
     TILE = 4096,               /* ... of a tile */
     TILE_HEIGHT = 64,          /* rows of a tile */
     PIECE = HARD(TILE, 16384), /* elements that a thread takes at a time */
+    FAR_PIECES = 4,            /* ... at once past the caches, where it waits at the end */
 };
 
 typedef struct plan {
@@ -470,7 +471,7 @@ static bool run_plan(plan *p, int64_t size)
         p->part = rows;
         p->stream = is_far(size * element) && (inner == 0 || row % COPY_LINE == 0) &&
                     (uintptr_t)p->out % COPY_LINE == 0;
-        return in_pieces(p, size, PIECE, size);
+        return in_pieces(p, size, p->stream ? FAR_PIECES * PIECE : PIECE, size);
     }
     return inner_of(p) < LONG ? run_blocks(p, size) : run_tiles(p, strided, size);
 }

@@ -34,6 +34,7 @@ enum {
     SMALL_BYTES = HARD(0, 256 << 10), /* below, one thread does it */
     PIECE_BYTES =
         HARD(LINE, 64 << 10), /* what a thread takes at a time: neighbours share channels */
+    FAR_PIECE_BYTES = HARD(LINE, 256 << 10), /* ... past the caches, where it waits at the end */
     MOST_PIECES = 1024,
     MOST_TURNED = 64, /* of pieces with tiles */
     RUN = 2 * LINE,   /* bytes of a column that a block of tiles takes */
@@ -438,11 +439,17 @@ static int cut_order(const box *b, int turned, int *dims)
     return n;
 }
 
+static int64_t piece_bytes(bool stream)
+{
+    return stream ? FAR_PIECE_BYTES : PIECE_BYTES;
+}
+
 /* Cuts along as few dimensions as give enough pieces. */
 static void copy_pieces(const box *b, int64_t bytes)
 {
     const int turned = partner(b), most = turned < 0 ? MOST_PIECES : MOST_TURNED;
-    const int64_t pieces = bytes / PIECE_BYTES < most ? bytes / PIECE_BYTES + 1 : most;
+    const int64_t each = piece_bytes(b->stream);
+    const int64_t pieces = bytes / each < most ? bytes / each + 1 : most;
     cut_box c = {.whole = b};
     const int rank = cut_order(b, turned, c.dims);
     int64_t n = 1;
@@ -507,8 +514,8 @@ void copy_fill(size_t element, const void *value, void *to, int64_t n)
         copy_fill_row(element, value, to, n);
         return;
     }
-    threads_run(n, PIECE_BYTES / (int64_t)element, fill_range,
-                &(fill){element, value, to, bytes >= COPY_FAR_BYTES});
+    fill f = {element, value, to, bytes >= COPY_FAR_BYTES};
+    threads_run(n, piece_bytes(f.stream) / (int64_t)element, fill_range, &f);
 }
 
 void copy_bytes(void *to, const void *from, size_t bytes)
