@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 
 /*
  * Sizes. Class c holds blocks of class_bytes(c) bytes, header included: 128, 160, 192, 224, 256,
@@ -53,7 +54,6 @@ enum {
     REPORT_BYTES = 64 << 10,
     HUGE_BYTES = 4 << 20, /* from here on 2 MiB pages are asked for */
     HUGE_PAGE = 2 << 20,
-    PAGE = 4 << 10,
     SPAN_FROM = 64 << 10, /* from here on blocks are cut from spans */
     SPAN_BYTES = 16 << 20,
     LARGE_BYTES = 256 << 20, /* from here on a request is compared with the machine */
@@ -227,11 +227,20 @@ static memory_block *from_span(uint32_t class)
     return block;
 }
 
+/* Gives the block's pages to the system, but for those that have its header or others' bytes. */
+static void drop_pages(memory_block *block)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)block;
+    const uintptr_t begin = (at + HEADER + page - 1) / page * page;
+    const uintptr_t end = (at + class_bytes(block->class)) / page * page;
+    if (begin < end) madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
 static void to_span(memory_block *block)
 {
     const uint32_t class = block->class;
     memory_span *span = block->span;
-    madvise((char *)block + PAGE, class_bytes(class) - PAGE, MADV_DONTNEED);
+    drop_pages(block);
     pthread_mutex_lock(&process.lock);
     if (span->given-- == span_blocks(class)) link_span(span, class);
     block->next = span->back;

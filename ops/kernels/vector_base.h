@@ -452,7 +452,7 @@ VECTOR_INLINE vf64 vlesser_f64(vf64 a, vf64 b)
 #define vlesser(a, b)  VECTOR_CHOOSE(vlesser, a)(a, b)
 
 /* a where it is NaN, b elsewhere. */
-VECTOR_INLINE vf32 vunless_nan_f32(vf32 a, vf32 b)
+VECTOR_INLINE vf32 vnan_or_f32(vf32 a, vf32 b)
 {
 #if defined(VECTOR_AVX512)
     const __m512i itself_if_nan = _mm512_set1_epi32(0x11);
@@ -461,7 +461,7 @@ VECTOR_INLINE vf32 vunless_nan_f32(vf32 a, vf32 b)
     return vselect_f32(a != a, a, b);
 #endif
 }
-VECTOR_INLINE vf64 vunless_nan_f64(vf64 a, vf64 b)
+VECTOR_INLINE vf64 vnan_or_f64(vf64 a, vf64 b)
 {
 #if defined(VECTOR_AVX512)
     const __m512i itself_if_nan = _mm512_set1_epi64(0x11);
@@ -477,19 +477,19 @@ VECTOR_INLINE vf64 vunless_nan_f64(vf64 a, vf64 b)
  */
 VECTOR_INLINE vf32 vmax_f32(vf32 a, vf32 b)
 {
-    return vunless_nan_f32(a, vgreater_f32(a, b));
+    return vnan_or_f32(a, vgreater_f32(a, b));
 }
 VECTOR_INLINE vf64 vmax_f64(vf64 a, vf64 b)
 {
-    return vunless_nan_f64(a, vgreater_f64(a, b));
+    return vnan_or_f64(a, vgreater_f64(a, b));
 }
 VECTOR_INLINE vf32 vmin_f32(vf32 a, vf32 b)
 {
-    return vunless_nan_f32(a, vlesser_f32(a, b));
+    return vnan_or_f32(a, vlesser_f32(a, b));
 }
 VECTOR_INLINE vf64 vmin_f64(vf64 a, vf64 b)
 {
-    return vunless_nan_f64(a, vlesser_f64(a, b));
+    return vnan_or_f64(a, vlesser_f64(a, b));
 }
 #define vmax(a, b) VECTOR_CHOOSE(vmax, a)(a, b)
 #define vmin(a, b) VECTOR_CHOOSE(vmin, a)(a, b)
