@@ -126,20 +126,23 @@ INLINE void tile_run(const tile *t, const bool wide, const int rows, const int v
 INLINE void cells_run(const tile *t, const bool wide, const int rows, const int cells)
 {
     const int64_t b_cell = t->k / cells * t->b_row;
+    const int all = rows + cells - 1;
     vec sum[ROWS];
     UNROLL for (int i = 0; i < rows; i++) sum[i] = (vec){0};
     for (int64_t run = 0; run < t->runs; run++) {
-        const char *a = t->a + t->a_runs[run], *b = t->b + t->b_runs[run];
+        const char *b = t->b + t->b_runs[run], *from[(ROWS + MOST_CELLS) / NEAR + 1];
+        UNROLL for (int i = 0; i < all; i += NEAR) from[i / NEAR] =
+            t->a + t->a_runs[run] + i * t->a_row;
         for (int64_t left = t->k / cells; left > 0; left--) {
             vec row[MOST_CELLS];
             UNROLL for (int q = 0; q < cells; q++) row[q] = load(b + q * b_cell);
-            UNROLL for (int p = 0; p < rows + cells - 1; p++)
+            UNROLL for (int p = 0; p < all; p++)
             {
-                const vec x = spread(wide, a + p * t->a_row);
+                const vec x = spread(wide, from[p / NEAR] + p % NEAR * t->a_row);
                 UNROLL for (int q = 0; q < cells; q++) if (p - q >= 0 && p - q < rows) sum[p - q] =
                     multiply_add(wide, x, row[q], sum[p - q]);
             }
-            a += t->a_col;
+            UNROLL for (int i = 0; i < all; i += NEAR) from[i / NEAR] += t->a_col;
             b += t->b_row;
         }
     }
