@@ -48,13 +48,13 @@ typedef struct depthwise_loops {
 #include "ops/kernels/strided.h"
 
 /* What goes past the caches is written by whole lines: halves of lines of several outputs in turn
- * keep memory waiting. Where a line is two vectors and registers are sixteen, two rows at a time
- * have sums and taps in registers and read the rows that they share once. */
+ * keep memory waiting. Where a line is few vectors two rows at a time have sums and taps in
+ * registers and read the rows that they share once. */
 enum {
     DEPTHWISE_VECS = COPY_LINE / VECTOR_BYTES,
-    DEPTHWISE_ROWS = DEPTHWISE_VECS == 2 ? 2 : 1,
-    DEPTHWISE_ABREAST = 3, /* outputs of each of several rows */
-    DEPTHWISE_SUMS = 12,   /* vectors of sums, at most */
+    DEPTHWISE_ROWS = DEPTHWISE_VECS <= 2 ? 2 : 1,
+    DEPTHWISE_SUMS = 12, /* vectors of sums, at most */
+    DEPTHWISE_ABREAST = DEPTHWISE_SUMS / DEPTHWISE_ROWS / DEPTHWISE_VECS, /* outputs of each row */
 };
 
 /* The number in the image of the cell that tap (h, v) of output ow reads. */
