@@ -142,6 +142,7 @@ static void test_kinds(void **state)
         const int64_t n = i / 2 % 2 ? 51 : 100;
         const kind k = (kind)(i / 4);
         check_eigh(matrix_of(k, dtype, n, n));
+        if (n < 100) check_eigh(matrix_of(k, dtype, 10 * n + 5, 10 * n + 5)); /* in four parts */
         check_svd(matrix_of(k, dtype, n, n), false);
         check_svd(matrix_of(k, dtype, n + 9, n), true);
         check_svd(matrix_of(k, dtype, n, 2 * n + 1), false);
@@ -171,7 +172,7 @@ static void test_threads(void **state)
     const int before = ed_num_threads();
     for (int i = 0; i < 2; i++) {
         const ed_dtype dtype = i ? ED_FLOAT64 : ED_FLOAT32;
-        ed_tensor *a = matrix_of(PLAIN, dtype, 400, 400), *b = matrix_of(PLAIN, dtype, 450, 390);
+        ed_tensor *a = matrix_of(PLAIN, dtype, 530, 530), *b = matrix_of(PLAIN, dtype, 450, 390);
         ed_tensor *w[3], *x[3], *s[3], *u[3], *v[3];
         for (int threads = 1; threads <= 3; threads++) {
             ed_set_num_threads(threads);

@@ -6,16 +6,23 @@
  * is   1 during our calls.
  * - with threads of its own: as many as the program says, or one a core, which is a setting of the
  *   whole process. It stays as it is: putting it back would race with the program's own calls. None
- *   but matrices above LAPACK_SMALL are cut into parts for threads, and the callers take them one
- *   after the other. So the bits do not depend on the number of our threads.
+ *   but matrices above LAPACK_SMALL are cut into parts for threads, as the program's setting says,
+ *   not by who else calls. So the bits do not depend on the number of our threads.
  */
 #include "ops/kernels/lapack.h"
 #include "tensor/memory.h"
+#include "tensor/threads.h"
 #include "tensor/typed.h"
 #include <cblas.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <string.h>
+
+enum {
+    PARTS = 4,               /* of a tridiagonal matrix that threads take, a power of two, ... */
+    PART_ROWS = HARD(6, 128) /* ... and the fewest rows of one */
+};
 
 static struct {
     int kind;
@@ -57,13 +64,18 @@ static void end(int threads)
                         const blasint *liwork, blasint *info, size_t);                             \
     void prefix##bdsdc_(const char *uplo, const char *compq, const blasint *n, type *d, type *e,   \
                         type *u, const blasint *ldu, type *vt, const blasint *ldvt, type *q,       \
-                        blasint *iq, type *work, blasint *iwork, blasint *info, size_t, size_t)
+                        blasint *iq, type *work, blasint *iwork, blasint *info, size_t, size_t);   \
+    void prefix##laed1_(const blasint *n, type *d, type *q, const blasint *ldq, blasint *indxq,    \
+                        type *rho, const blasint *cutpnt, type *work, blasint *iwork,              \
+                        blasint *info)
 DECLARE(s, float);
 DECLARE(d, double);
 #define sterf_f32 ssterf_
 #define sterf_f64 dsterf_
 #define stedc_f32 sstedc_
 #define stedc_f64 dstedc_
+#define laed1_f32 slaed1_
+#define laed1_f64 dlaed1_
 #define bdsdc_f32 sbdsdc_
 #define bdsdc_f64 dbdsdc_
 
