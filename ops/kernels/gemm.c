@@ -11,8 +11,8 @@
  * A cut between columns makes both sides pack A, one between rows makes both pack B: the grid is
  * the cheapest of those with the number of pieces that is wanted.
  *
- * Large products share their packing instead (gemm_large.c). A small C under a large k gives too
- * few pieces: there the blocks of k are computed side by side into scratch and then added in their
+ * Large pieces have loops of their own (gemm_large.c). A small C under a large k gives too few
+ * pieces: there the blocks of k are computed side by side into scratch and then added in their
  * order. By the definition in gemm.h no cut changes a bit, so the grid may follow the number of
  * threads.
  *
@@ -60,13 +60,13 @@ static int64_t thread_count(const gemm_job *job, int64_t count)
 }
 
 /* The time of the grid's largest piece, in steps of the micro-kernel: its tiles, padded as they
- * are, and its packing. */
+ * are, and its packing, which of a large one's B leaves the second-level cache. */
 static double piece_cost(const gemm_job *job, grid g, int64_t tile_rows, int64_t tile_columns)
 {
     double rows = (double)ceil_div(job->m, g.rows);
     double columns = (double)(ceil_div(ceil_div(job->n, g.columns), tile_columns) * tile_columns);
     double stripes = (double)ceil_div(ceil_div(job->m, g.rows), tile_rows);
-    return rows * columns + 4 * columns + 6 * rows + stripes * columns;
+    return rows * columns + (job->large ? 12 : 4) * columns + 6 * rows + stripes * columns;
 }
 
 static grid choose_grid(const gemm_job *job, int64_t pieces)
@@ -101,15 +101,22 @@ static gemm_job take_piece(const gemm_job *job, grid g, int64_t i)
                      cut(job->n, g.columns, i % g.columns + 1, tile_columns) - column);
 }
 
-/* Scratch that any piece of the job cut by g needs. */
-static size_t piece_scratch(const gemm_job *job, grid g)
+/* One as large as any piece of the job cut by g. */
+static gemm_job largest_piece(const gemm_job *job, grid g)
 {
     int64_t tile_rows, tile_columns;
     ISA_CALL(gemm_tile)(job->wide, &tile_rows, &tile_columns);
     gemm_job largest = *job;
     largest.m = ceil_div(job->m, g.rows);
     largest.n = min64(job->n, ceil_div(ceil_div(job->n, tile_columns), g.columns) * tile_columns);
-    return ISA_CALL(gemm_scratch)(&largest);
+    return largest;
+}
+
+/* Scratch that any piece of the job cut by g needs. */
+static size_t piece_scratch(const gemm_job *job, grid g)
+{
+    const gemm_job largest = largest_piece(job, g);
+    return job->large ? gemm_large_scratch(&largest, 1) : ISA_CALL(gemm_scratch)(&largest);
 }
 
 /* What the threads share: pieces of one cut, `each` bytes of scratch for a worker. */
@@ -125,6 +132,8 @@ static void compute(const gemm_job *piece, char *scratch)
 {
     if (piece->blas)
         blas_gemm(piece);
+    else if (piece->large)
+        gemm_large(piece, 1, scratch);
     else
         ISA_CALL(gemm_piece)(piece, scratch);
 }
@@ -255,6 +264,17 @@ static void run_pieces(int64_t first, int64_t last, int worker, void *user)
     }
 }
 
+/* A large lower product, whose rows differ in work: cut by gemm_large itself. */
+static bool run_lower(const gemm_job *job)
+{
+    const int workers = threads_count();
+    char *scratch = memory_alloc(gemm_large_scratch(job, workers));
+    if (!scratch) return false;
+    gemm_large(job, workers, scratch);
+    memory_free(scratch);
+    return true;
+}
+
 /* Pieces a thread: more where they stay long enough, so that a late thread delays nobody. */
 static int64_t piece_factor(const gemm_job *job, int64_t count, int64_t threads)
 {
@@ -265,7 +285,7 @@ static int64_t piece_factor(const gemm_job *job, int64_t count, int64_t threads)
 
 static bool run_grid(const gemm_job *job, const gemm_batch *batch, int64_t count, int64_t threads)
 {
-    int64_t wanted = threads * piece_factor(job, count, threads);
+    int64_t wanted = threads * (job->large ? 1 : piece_factor(job, count, threads));
     grid g = count < wanted ? choose_grid(job, ceil_div(wanted, count)) : (grid){1, 1};
     int64_t pieces = g.rows * g.columns * count;
     size_t each = piece_scratch(job, g);
@@ -277,6 +297,13 @@ static bool run_grid(const gemm_job *job, const gemm_batch *batch, int64_t count
         &(shared){.job = job, .batch = batch, .g = g, .scratch = scratch, .each = each});
     memory_free(scratch);
     return true;
+}
+
+/* Whether a product's pieces for so many threads are large ones. */
+static bool is_large(const gemm_job *job, int64_t threads)
+{
+    const gemm_job piece = largest_piece(job, choose_grid(job, threads));
+    return gemm_is_large(&piece);
 }
 
 /* Whether the products of a batch, none of which is cut for so many threads, pack the same A. */
@@ -383,7 +410,12 @@ static bool run(const gemm_job *job, const gemm_batch *batch)
                    : run_blas_packed(&theirs, batch, count);
     }
     int64_t threads = thread_count(job, count);
-    if (count == 1 && gemm_is_large(job, threads)) return gemm_large(job);
+    if (count == 1 && gemm_is_large(job)) {
+        gemm_job large = *job;
+        large.large = true;
+        if (job->lower) return run_lower(job);
+        if (is_large(&large, threads)) return run_grid(&large, NULL, 1, threads);
+    }
     if (count > 1 && packs_alike(job, batch, count, threads))
         return run_alike(job, batch, count, threads);
     if (threads == 1) return run_alone(job, batch, count);

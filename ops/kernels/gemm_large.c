@@ -1,7 +1,8 @@
 /*
- * Large products, whose threads share what is packed. Group by group of k's blocks, all threads
- * pack B's panels, which stay in the last cache, and then each takes rows of A, packs them into its
- * own second-level cache, block by block, and passes all panels of the block by them:
+ * Large products: their pieces, each a large one itself on one thread, or a whole one whose threads
+ * share what is packed. Group by group of k's blocks, B's panels are packed, which stay in the last
+ * cache, and then rows of A, which are packed block by block and stay in the second-level cache
+ * while all panels of the block pass by them:
  *
  *                         panels of B, one copy for all
  *                         +----+----+----+----+
@@ -12,8 +13,9 @@
  *        | thread 1 |     |                   |
  *        +----------+     +-------------------+
  *
- * So an element of A or B is packed once, where pieces that know nothing of each other (gemm.c)
- * pack it once each, and rows of C are near while their blocks are added.
+ * Threads that share panels read from each other's caches and wait for each other: pieces that
+ * know nothing of each other (gemm.c) are up to a tenth faster, although they pack some elements
+ * several times. A lower product, whose rows differ in work, is shared.
  */
 #include "ops/kernels/gemm_piece.h"
 #include "tensor/hard.h"
@@ -33,8 +35,10 @@ enum {
 typedef struct large {
     gemm_job job;
     int64_t p, end, block, tile_rows, tile_columns;
-    int64_t column; /* the first one of the product's */
-    int64_t pieces; /* that C's rows are cut into */
+    int64_t column;         /* the first one of the product's */
+    int64_t columns, steps; /* of a group */
+    int64_t pieces;         /* that C's rows are cut into */
+    int workers;
     char *panels, *scratch;
     size_t each; /* bytes of scratch for a worker */
 } large;
@@ -49,12 +53,12 @@ static int64_t quotient_up(int64_t x, int64_t y)
     return (x + y - 1) / y;
 }
 
-bool gemm_is_large(const gemm_job *job, int64_t threads)
+bool gemm_is_large(const gemm_job *job)
 {
     int64_t tile_rows, tile_columns;
     ISA_CALL(gemm_tile)(job->wide, &tile_rows, &tile_columns);
-    return job->m >= LARGE_STRIPES * tile_rows * threads && job->n >= 2 * tile_columns &&
-           job->k > 0 && (double)job->m * (double)job->n * (double)job->k >= LARGE_WORK;
+    return job->m >= LARGE_STRIPES * tile_rows && job->n >= 2 * tile_columns && job->k > 0 &&
+           (double)job->m * (double)job->n * (double)job->k >= LARGE_WORK;
 }
 
 /* Where the packed block that begins at step p of k lies. */
@@ -105,13 +109,13 @@ static void run_rows(int64_t first, int64_t last, int worker, void *user)
 }
 
 /* Cuts the rows into as many pieces for each worker, none larger than ROWS_BYTES if packed. */
-static void cut_rows(large *l, int64_t workers)
+static void cut_rows(large *l)
 {
     const bool wide = l->job.wide;
     const int64_t k = l->job.k, stripes = quotient_up(l->job.m, l->tile_rows);
     const int64_t bytes = stripes * (int64_t)ISA_CALL(gemm_rows_scratch)(wide, k, l->tile_rows);
-    const int64_t rounds = quotient_up(bytes, ROWS_BYTES * workers);
-    l->pieces = smaller(rounds * workers * (l->job.lower ? LOWER : 1), stripes);
+    const int64_t rounds = quotient_up(bytes, ROWS_BYTES * l->workers);
+    l->pieces = smaller(rounds * l->workers * (l->job.lower ? LOWER : 1), stripes);
     l->each = ISA_CALL(gemm_rows_scratch)(wide, k, quotient_up(stripes, l->pieces) * l->tile_rows);
 }
 
@@ -126,34 +130,48 @@ static int64_t group_columns(const large *l)
 
 /* The steps of a group of blocks, whose panels of so many columns take PANELS_BYTES at most. A C
  * that is near from block to block anyway gains nothing, and panels are nearer if used at once. */
-static int64_t group_steps(const large *l, int64_t columns)
+static int64_t group_steps(const large *l)
 {
     const int64_t size = l->job.wide ? 8 : 4;
-    const bool near = l->job.m * columns * size <= NEAR_BYTES;
-    const int64_t blocks = near ? 1 : PANELS_BYTES / (columns * l->block * size);
+    const bool near = l->job.m * l->columns * size <= NEAR_BYTES;
+    const int64_t blocks = near ? 1 : PANELS_BYTES / (l->columns * l->block * size);
     return smaller((blocks > 1 ? blocks : 1) * l->block, l->job.k);
 }
 
-bool gemm_large(const gemm_job *job)
+static large large_of(const gemm_job *job, int workers)
 {
-    const int workers = threads_count();
-    large l = {.job = *job, .block = gemm_block(job->wide, job->k)};
+    large l = {.job = *job, .workers = workers, .block = gemm_block(job->wide, job->k)};
     ISA_CALL(gemm_tile)(job->wide, &l.tile_rows, &l.tile_columns);
-    cut_rows(&l, workers);
-    const int64_t columns = group_columns(&l), steps = group_steps(&l, columns);
-    const size_t bytes = (size_t)(columns * steps * (job->wide ? 8 : 4));
-    l.panels = memory_alloc(bytes + l.each * (size_t)workers);
-    if (!l.panels) return false;
-    l.scratch = l.panels + bytes;
-    for (int64_t j = 0; j < job->n; j += columns) {
-        l.job = gemm_part(job, 0, job->m, j, smaller(columns, job->n - j));
+    return l;
+}
+
+/* Groups and pieces are as even as their parts allow: by one part above what they should take. */
+size_t gemm_large_scratch(const gemm_job *job, int workers)
+{
+    const large l = large_of(job, workers);
+    const int64_t step = l.tile_columns * (job->wide ? 8 : 4);
+    const int64_t stripe = (int64_t)ISA_CALL(gemm_rows_scratch)(job->wide, job->k, l.tile_rows);
+    const int64_t panels = quotient_up(job->n, l.tile_columns) * step * job->k;
+    const int64_t rows = quotient_up(job->m, l.tile_rows) * stripe;
+    return (size_t)(smaller(panels, PANELS_BYTES + l.block * step) +
+                    smaller(rows, ROWS_BYTES + stripe) * workers);
+}
+
+void gemm_large(const gemm_job *job, int workers, char *scratch)
+{
+    large l = large_of(job, workers);
+    cut_rows(&l);
+    l.columns = group_columns(&l);
+    l.steps = group_steps(&l);
+    l.panels = scratch;
+    l.scratch = scratch + l.columns * l.steps * (job->wide ? 8 : 4);
+    for (int64_t j = 0; j < job->n; j += l.columns) {
+        l.job = gemm_part(job, 0, job->m, j, smaller(l.columns, job->n - j));
         l.column = j;
         for (l.p = 0; l.p < job->k; l.p = l.end) {
-            l.end = smaller(l.p + steps, job->k);
+            l.end = smaller(l.p + l.steps, job->k);
             threads_run_among(workers, quotient_up(l.job.n, l.tile_columns), 4, pack_panels, &l);
             threads_run_among(workers, l.pieces, 1, run_rows, &l);
         }
     }
-    memory_free(l.panels);
-    return true;
 }

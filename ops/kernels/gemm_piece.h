@@ -13,6 +13,7 @@ typedef struct gemm_job {
     bool wide; /* float64, else float32 */
     bool relu;
     bool blas;            /* OpenBLAS computes it, see blas.h */
+    bool large;           /* gemm_large computes it */
     bool subtract, lower; /* see gemm_epilogue */
     int64_t m, n, k;
     const char *a, *b;
@@ -111,9 +112,10 @@ ISA_DECLARE(size_t, gemm_rows_scratch, bool wide, int64_t k, int64_t rows);
 /* Rows and columns of the register tile, for cutting a job well. */
 ISA_DECLARE(void, gemm_tile, bool wide, int64_t *rows, int64_t *columns);
 
-/* Whether a product is large enough for gemm_large, which computes it on all threads; false when
- * there is no memory. */
-bool gemm_is_large(const gemm_job *job, int64_t threads);
-bool gemm_large(const gemm_job *job);
+/* Whether a job is large enough for gemm_large, which computes it on `workers` threads with scratch
+ * of gemm_large_scratch bytes: those suffice for every smaller job of the same k too. */
+bool gemm_is_large(const gemm_job *job);
+size_t gemm_large_scratch(const gemm_job *job, int workers);
+void gemm_large(const gemm_job *job, int workers, char *scratch);
 
 #endif
