@@ -29,7 +29,7 @@ static double one_hot_want(const workload *w, int64_t k)
 static void make_matrix(workload *w)
 {
     w->x[0] = bench_numbers(ED_SHAPE(SIDE, SIDE));
-    w->x[1] = ed_reshape(bench_indices(SIDE * 256, SIDE, ED_INT64), ED_SHAPE(SIDE, 256));
+    w->x[1] = ed_reshape(bench_indices(SIDE * 256, SIDE, ED_INT32), ED_SHAPE(SIDE, 256));
 }
 
 static ed_tensor *take_along(workload *w)

@@ -20,6 +20,9 @@ int64_t index_at(const ed_tensor *indices, int64_t i);
 /* Indices begin..begin+n-1 of a contiguous tensor as int64: its own elements, or in the room. */
 const int64_t *index_some(const ed_tensor *indices, int64_t begin, int64_t n, int64_t *room);
 
+/* Whether each of n indices is in 0..bound-1. */
+bool index_inside(const int64_t *some, int64_t n, int64_t bound);
+
 /* All indices of a contiguous tensor as int64: its own elements, or an array of their values. NULL
  * without memory; index_drop gives them back. */
 const int64_t *index_wide(const ed_tensor *indices);
