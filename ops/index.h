@@ -14,6 +14,9 @@ typedef struct index_order {
 } index_order;
 index_order index_order_of(const ed_tensor *indices);
 
+/* The largest of the indices begin..begin+n-1 of a contiguous tensor. */
+int64_t index_largest(const ed_tensor *indices, int64_t begin, int64_t n);
+
 /* Index i of a contiguous tensor. */
 int64_t index_at(const ed_tensor *indices, int64_t i);
 

@@ -36,6 +36,8 @@ bool ISA_NAME(index_within)(const int64_t *some, int64_t n, int64_t bound)
 ISA_DECLARE(index_order, index_order_i32, const int32_t *v, int64_t first, int64_t last);
 ISA_DECLARE(index_order, index_order_i64, const int64_t *v, int64_t first, int64_t last);
 ISA_DECLARE(bool, index_within, const int64_t *some, int64_t n, int64_t bound);
+ISA_DECLARE(int64_t, index_largest_i32, const int32_t *v, int64_t n);
+ISA_DECLARE(int64_t, index_largest_i64, const int64_t *v, int64_t n);
 ISA_DECLARE(void, index_widen, const int32_t *v, int64_t n, int64_t *wide);
 
 typedef struct ordering {
@@ -71,6 +73,13 @@ index_order index_order_of(const ed_tensor *indices)
         all.sorted &= o.of[i].sorted;
     }
     return all;
+}
+
+int64_t index_largest(const ed_tensor *indices, int64_t begin, int64_t n)
+{
+    return indices->dtype == ED_INT64
+               ? ISA_CALL(index_largest_i64)((const int64_t *)indices->data + begin, n)
+               : ISA_CALL(index_largest_i32)((const int32_t *)indices->data + begin, n);
 }
 
 int64_t index_at(const ed_tensor *indices, int64_t i)

@@ -17,4 +17,13 @@ index_order ISA_NAME(TYPED(index_order))(const NUMBER *v, int64_t first, int64_t
     return (index_order){largest, least, !falls};
 }
 
+/* The largest of n, n > 0. */
+int64_t ISA_NAME(TYPED(index_largest))(const NUMBER *v, int64_t n);
+int64_t ISA_NAME(TYPED(index_largest))(const NUMBER *v, int64_t n)
+{
+    NUMBER largest = v[0];
+    for (int64_t i = 1; i < n; i++) largest = v[i] > largest ? v[i] : largest;
+    return largest;
+}
+
 #undef TYPE

@@ -2,7 +2,7 @@
  * Segments: slices of x are folded where their ids are the same, in an order that does not depend
  * on the number of threads: of sorted ids a thread takes whole segments, of others whole columns,
  * or, where there are few columns and few segments, parts of the slices that depend on the shapes,
- * whose results are folded in their order. All ids are checked before anything is folded.
+ * whose results are folded in their order. Ids are checked when they are read to be folded.
  *
  * The ops of sorted ids are compositions of the others, as are the means.
  */
@@ -25,7 +25,10 @@
         int64_t last
 typedef void (*segment_loop)(SEGMENT_ARGUMENTS);
 
-enum { SEGMENT_AHEAD = 6 }; /* rows that are fetched before they are needed */
+enum {
+    SEGMENT_AHEAD = 6,  /* rows that are fetched before they are needed */
+    SEGMENT_SAMPLE = 48 /* ids that tell how often neighbours are the same */
+};
 
 #ifdef ISA
 /* ======== Loops =============================================================================== */
@@ -68,13 +71,18 @@ ISA_DECLARE_TABLE(segment_loop, segment_table, [ED_DTYPE_COUNT][SEGMENT_KINDS]);
 
 /* ---- Ids ------------------------------------------------------------------------------------- */
 
-/* Whether all ids are below the number of segments; *sorted: whether none is less than the one
- * before. */
-static bool check_ids(const ed_call *call, const ed_tensor *ids, int64_t segments, bool *sorted)
+/* Whether none is less than the one before. Of many, the first ones tell that they are not. */
+static bool ids_are_sorted(const ed_tensor *ids)
 {
-    const index_order order = index_order_of(ids);
-    *sorted = order.sorted;
-    if (order.largest < segments) return true;
+    for (int64_t i = 1; i < ids->size && i < SEGMENT_SAMPLE; i++)
+        if (index_at(ids, i) < index_at(ids, i - 1)) return false;
+    return index_order_of(ids).sorted;
+}
+
+/* Whether all ids are below the number of segments. */
+static bool check_ids(const ed_call *call, const ed_tensor *ids, int64_t segments)
+{
+    if (index_order_of(ids).largest < segments) return true;
     int64_t i = 0;
     while (index_at(ids, i) < segments) i++;
     return ed_call_fail(call, ED_OUT_OF_RANGE,
@@ -99,6 +107,8 @@ typedef struct segmenting {
     int64_t n, width, element; /* rows of x, their elements, bytes of each */
     int64_t size;              /* elements of y */
     int64_t rows;              /* of a piece of sorted ids, or of a part */
+    int64_t segments;          /* ids must be below */
+    bool *outside;             /* whether one is not */
     char *copies;              /* of y, for the parts of the rows but the first */
 } segmenting;
 
@@ -108,6 +118,10 @@ static void fold_rows(const segmenting *s, int64_t begin, int64_t end, int64_t f
     const bool narrow = s->width == 1 && s->ids->dtype == ED_INT32;
     for (int64_t at = begin; at < end; at += SEGMENT_IDS) {
         const int64_t n = end - at < SEGMENT_IDS ? end - at : SEGMENT_IDS;
+        if (index_largest(s->ids, at, n) >= s->segments) {
+            __atomic_store_n(s->outside, true, __ATOMIC_RELAXED);
+            return;
+        }
         const void *ids = narrow ? (const void *)((const int32_t *)s->ids->data + at)
                                  : index_some(s->ids, at, n, room);
         s->loop(s->x + at * s->width * s->element, s->y, ids, narrow, n, s->width, first, last);
@@ -172,10 +186,12 @@ static bool fold_copies(segmenting *s, int64_t parts, const void *start)
     return true;
 }
 
-static bool fold_all(segmenting *s, bool sorted, const void *start)
+static bool fold_all(segmenting *s, const void *start)
 {
-    const int64_t size = s->n * s->width, parts = sorted ? 1 : count_parts(s);
+    const int64_t size = s->n * s->width;
     if (!size) return true;
+    const bool sorted = ids_are_sorted(s->ids);
+    const int64_t parts = sorted ? 1 : count_parts(s);
     if (parts > 1) return fold_copies(s, parts, start);
     if (sorted) {
         s->rows = OPS_PARALLEL_WORK / s->width + 1;
@@ -251,8 +267,7 @@ static bool segment_kernel(ed_call *call)
     const segment_kind kind = *(const segment_kind *)call->op->extra;
     const ed_tensor *x = call->inputs[0], *ids = call->inputs[1], *y = call->outputs[0];
     const segment_start v = start_of(kind, x->dtype, false);
-    bool sorted;
-    if (!check_ids(call, ids, y->shape[0], &sorted)) return false;
+    bool outside = false;
     segmenting s = {.loop = tables[isa_level][x->dtype][kind],
                     .ids = ids,
                     .x = x->data,
@@ -260,9 +275,12 @@ static bool segment_kernel(ed_call *call)
                     .n = ids->size,
                     .width = index_product(y->shape, 1, y->rank),
                     .size = y->size,
-                    .element = (int64_t)dtype_size(x->dtype)};
+                    .element = (int64_t)dtype_size(x->dtype),
+                    .segments = y->shape[0],
+                    .outside = &outside};
     copy_fill((size_t)s.element, &v, y->data, y->size);
-    if (!fold_all(&s, sorted, &v)) return false;
+    if (!fold_all(&s, &v)) return false;
+    if ((outside || !x->size) && !check_ids(call, ids, y->shape[0])) return false;
     const bool extreme = kind == SEGMENT_MAX || kind == SEGMENT_MIN;
     return !extreme || !ed_dtype_is_float(x->dtype) || !some_unchanged(&s, &v, y->size) ||
            fill_absent(call, &s, kind);
@@ -397,8 +415,7 @@ static void slices_range(int64_t first, int64_t last, int worker, void *user)
 static bool slices_kernel(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *ids = call->inputs[1], *y = call->outputs[0];
-    bool sorted;
-    if (!check_ids(call, ids, x->shape[0], &sorted)) return false;
+    if (!check_ids(call, ids, x->shape[0])) return false;
     if (!y->size) return true;
     const int64_t width = y->size / ids->size;
     threads_run(ids->size, 1 + OPS_PARALLEL_WORK / width, slices_range, call);

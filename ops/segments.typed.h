@@ -1,7 +1,7 @@
 /* Segments folded, for one type. Integers wrap. */
 
-/* Elements, by ids of either width. Where neighbours are often of one segment they are folded in a
- * register: through memory each would wait for the one before. */
+/* Elements, by ids of either width. Where neighbours are often of one segment, as the first ones
+ * tell, they are folded in a register: through memory each would wait for the one before. */
 VECTOR_INLINE void TYPED(segment_fold_elements)(const NUMBER *x, NUMBER *y, const void *ids,
                                                 const bool wide, int64_t n,
                                                 NUMBER (*f)(NUMBER y, NUMBER x))
@@ -9,9 +9,10 @@ VECTOR_INLINE void TYPED(segment_fold_elements)(const NUMBER *x, NUMBER *y, cons
     const int64_t *wides = ids;
     const int32_t *narrow = ids;
 #define ID(i) (wide ? wides[i] : narrow[i])
+    const int64_t some = n < SEGMENT_SAMPLE ? n : SEGMENT_SAMPLE;
     int64_t same = 0;
-    for (int64_t i = 1; i < n; i++) same += ID(i) == ID(i - 1);
-    if (same < n / 8) {
+    for (int64_t i = 1; i < some; i++) same += ID(i) == ID(i - 1);
+    if (same < some / 8) {
         for (int64_t i = 0; i < n; i++)
             if (ID(i) >= 0) y[ID(i)] = f(y[ID(i)], x[i]);
         return;
