@@ -60,8 +60,8 @@ enum {
     LONG = 64,                 /* elements of an inner dimension worth a call */
     NARROW = 16,               /* fewer elements are not worth a call to copy them */
     BLOCK = 2048,              /* elements packed at a time of a block */
-    TILE = 4096,               /* ... of a tile */
-    TILE_HEIGHT = 64,          /* rows of a tile */
+    TILE = 8192,               /* ... of a tile */
+    TILE_HEIGHT = 32,          /* rows of a tile: whole cache lines of what is strided */
     PIECE = HARD(TILE, 16384), /* elements that a thread takes at a time */
     FAR_PIECES = 4,            /* ... at once past the caches, where it waits at the end */
 };
@@ -466,14 +466,15 @@ static bool is_far(int64_t bytes)
 static bool run_plan(plan *p, int64_t size)
 {
     int strided = strided_operand(p), inner = p->rank - 1;
-    if (strided < 0 && (inner == 0 || inner_of(p) >= LONG)) {
-        const int64_t element = (int64_t)p->out_element, row = inner_of(p) * element;
+    if (inner > 0 && inner_of(p) < LONG) return run_blocks(p, size);
+    const int64_t element = (int64_t)p->out_element, row = inner_of(p) * element;
+    p->stream = is_far(size * element) && (inner == 0 || row % COPY_LINE == 0) &&
+                (uintptr_t)p->out % COPY_LINE == 0;
+    if (strided < 0) {
         p->part = rows;
-        p->stream = is_far(size * element) && (inner == 0 || row % COPY_LINE == 0) &&
-                    (uintptr_t)p->out % COPY_LINE == 0;
         return in_pieces(p, size, p->stream ? FAR_PIECES * PIECE : PIECE, size);
     }
-    return inner_of(p) < LONG ? run_blocks(p, size) : run_tiles(p, strided, size);
+    return run_tiles(p, strided, size);
 }
 
 /* Most calls: every operand contiguous and of the output's size, or a single element. */
