@@ -14,6 +14,7 @@ typedef enum kind {
     OF_RANK_2,
     ZERO,
     DIAGONAL,
+    CHAIN,
     TINY,
     HUGE,
     KINDS
@@ -39,6 +40,10 @@ static ed_tensor *matrix_of(kind k, ed_dtype dtype, int64_t m, int64_t n)
     case OF_RANK_2: x = ed_matmul(numbers(m, 2), numbers(2, n)); break;
     case ZERO: x = ed_zeros_like(x); break;
     case DIAGONAL: x = ed_mul(ed_eye(m, .columns = n, .dtype = ED_FLOAT64), row); break;
+    case CHAIN: /* tridiagonal, with eigenvalues of which many differ by few roundings */
+        x = ed_triu(ed_tril(ed_add(ed_zeros_like(x), narrow ? 1e-5 : 1e-13), .k = 1), .k = -1);
+        x = ed_add(x, ed_eye(m, .columns = n, .dtype = ED_FLOAT64));
+        break;
     case TINY: x = ed_mul(x, narrow ? 0x1p-120 : 0x1p-1000); break;
     case HUGE: x = ed_mul(x, narrow ? 0x1p110 : 0x1p1000); break;
     default: break;

@@ -44,6 +44,17 @@ static void TYPED(tridiagonal_parts)(int64_t first, int64_t last, int worker, vo
     }
 }
 
+/* What laed1 gives is in order but for neighbours that differ by a rounding. */
+static void TYPED(sort_order)(int64_t size, const NUMBER *d, blasint *order)
+{
+    for (int64_t i = 1; i < size; i++)
+        for (int64_t j = i; j > 0 && d[order[j] - 1] < d[order[j - 1] - 1]; j--) {
+            const blasint higher = order[j - 1];
+            order[j - 1] = order[j];
+            order[j] = higher;
+        }
+}
+
 /* The same of a part from those of its halves. */
 static int TYPED(join_part)(const TYPED(tridiagonal) *t, int64_t at, int64_t middle, int64_t last)
 {
@@ -59,6 +70,7 @@ static int TYPED(join_part)(const TYPED(tridiagonal) *t, int64_t at, int64_t mid
         TYPED(laed1)
         (&n, d, z, &ldz, order, &t->e[middle - 1], &cut, work, order + size, &info);
         end(threads);
+        TYPED(sort_order)(size, d, order);
         NUMBER *values = work + size * size;
         for (int64_t i = 0; i < size; i++) {
             const int64_t from = order[i] - 1;
