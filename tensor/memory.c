@@ -45,6 +45,7 @@ typedef struct memory_span {
     char *data;
     memory_block *back; /* blocks that came back */
     int cut, given;     /* blocks that were ever cut, and that are given now */
+    bool has_holes;     /* whether a block ever came back */
 } memory_span;
 
 enum {
@@ -166,7 +167,9 @@ static void *map_pages(size_t bytes)
  * Large blocks are cut from spans, several of a class from one, for 2 MiB pages, too: far memory in
  * small pages is read a fifth more slowly. A class takes its first bytes from the C library, so
  * that a program that needs little doesn't touch a whole such page for it. What comes back to a
- * span goes to the system at once, but for the page with the header.
+ * span goes to the system at once, but for the page with the header. From then on the span is to
+ * get no more 2 MiB pages: the system would make them, in time, of those that are left, so that the
+ * holes would be memory again.
  */
 static bool is_cut(uint32_t class)
 {
@@ -242,6 +245,8 @@ static void to_span(memory_block *block)
     memory_span *span = block->span;
     drop_pages(block);
     pthread_mutex_lock(&process.lock);
+    if (!span->has_holes) madvise(span->data, SPAN_BYTES, MADV_NOHUGEPAGE);
+    span->has_holes = true;
     if (span->given-- == span_blocks(class)) link_span(span, class);
     block->next = span->back;
     span->back = block;
