@@ -17,7 +17,8 @@ enum { LAPACK_LARGEST = 16384, LAPACK_SMALL = 64 };
 
 /* The symmetric matrix of the diagonal d [n] and e [n - 1] beside it: eigenvalues, from the
  * smallest on, in the place of d, e being lost, and the eigenvectors as columns of z [n, n], if
- * that is not NULL. */
+ * that is not NULL. With these the matrix is to be of a size near 1: joints of parts that are less
+ * than a rounding of 1 count as nothing. */
 int lapack_tridiagonal_f32(int64_t n, float *d, float *e, float *z);
 int lapack_tridiagonal_f64(int64_t n, double *d, double *e, double *z);
 
