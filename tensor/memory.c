@@ -60,7 +60,7 @@ enum {
     LARGE_BYTES = 256 << 20, /* from here on a request is compared with the machine */
     FRESH = 0xff,            /* fills what is fresh in test builds: a NaN in every float dtype */
     JUNK = 0xdb,             /* and what is freed */
-    FRESH_BYTES = 1 << 20,   /* of a block that sanitizers watch: touching huge ones takes long */
+    FRESH_BYTES = 64 << 10,  /* of a block that sanitizers watch: touching huge ones takes long */
     NEAR = 2,                /* classes above its own that serve a large request */
     AGES = 32,               /* see above */
     YOUNG_BYTES = 256 << 20, /* an age is no shorter than so many bytes */
