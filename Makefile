@@ -125,7 +125,9 @@ MODULE   := $(OBJ)/lua/eddy.so
 WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-psabi -Wno-missing-field-initializers \
               $(if $(CLANG),-Wno-initializer-overrides,-Wno-override-init)
 # Every function has a section, so that a program linked with --gc-sections has only what it uses.
-CFLAGS      = $(OPT) -g -ffunction-sections -fdata-sections
+CFLAGS      = $(OPT) $(DEBUG) -ffunction-sections -fdata-sections
+# Of kernels and of what is sanitized debuggers know the lines: names of variables would take a third of the build's time.
+DEBUG       = $(if $(SAN),-g1,-g)
 # gcc 12 breaks down at plain -O1 over a vector selection whose comparison went elsewhere.
 SANFLAGS   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DEDDY_SANITIZED $(if $(CLANG),,-ftree-vrp))
 ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -fvisibility=hidden -fopenmp-simd -fno-math-errno -fno-trapping-math \
@@ -228,6 +230,7 @@ $(OBJ)/%.o: %.c | $(MACROS)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 define isa_rule
+$$(OBJ)/%.$(1).o: DEBUG     = -g1
 $$(OBJ)/%.$(1).o: SIMDFLAGS = $$(ISA_$(1)) $$(FAST) -Wno-unused-function -Wno-unused-const-variable
 $$(OBJ)/%.$(1).o: %.simd.c | $$(MACROS)
 	$$(call say,CC    $$< for $(1))
