@@ -245,7 +245,7 @@ VECTOR_INLINE void TYPED(planes_sums)(const planes_call *p, const planes_scratch
 }
 
 /* Folds the sums into the piece's kernel. Returns whether all are finite. */
-static bool TYPED(planes_fold)(const planes_call *p, const planes_scratch *s, int64_t channel,
+VECTOR_INLINE bool TYPED(planes_fold)(const planes_call *p, const planes_scratch *s, int64_t channel,
                                int64_t piece)
 {
     const depthwise_call *d = p->d;

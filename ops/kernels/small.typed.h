@@ -36,7 +36,7 @@ static void TYPED(load_lanes)(int64_t rows, int64_t columns, int64_t count, cons
 }
 
 /* The other way round, of the lanes that are done. */
-static void TYPED(store_lanes)(int64_t rows, int64_t columns, int64_t count, MASK done,
+static void TYPED(store_lanes)(int64_t rows, int64_t columns, int64_t count, const MASK *done,
                                const VECTOR *from, NUMBER *to)
 {
     const int64_t size = rows * columns;
@@ -46,11 +46,11 @@ static void TYPED(store_lanes)(int64_t rows, int64_t columns, int64_t count, MAS
         for (int l = 0; l < VECTOR_LANES; l++) block[l] = from[e + l];
         TYPED(turn_block)(block);
         for (int64_t l = 0; l < count; l++)
-            if (done[l]) vstore(to + l * size + e, block[l]);
+            if ((*done)[l]) vstore(to + l * size + e, block[l]);
     }
     for (; e < size; e++)
         for (int64_t l = 0; l < count; l++)
-            if (done[l]) to[l * size + e] = from[e][l];
+            if ((*done)[l]) to[l * size + e] = from[e][l];
 }
 
 /* The lanes whose n elements are finite and of no extreme size. */
@@ -156,7 +156,7 @@ static void TYPED(small_cholesky)(int64_t n, int64_t count, const NUMBER *from, 
             for (int64_t j = i + 1; j < n; j++) a[i * n + j] = (VECTOR){0};
         const MASK done = TYPED(usual)(n * n, a) & TYPED(cholesky_lanes)(n, a);
         for (int64_t l = 0; l < lanes; l++) left[first + l] = !done[l];
-        TYPED(store_lanes)(n, n, lanes, done, a, to + first * n * n);
+        TYPED(store_lanes)(n, n, lanes, &done, a, to + first * n * n);
     }
 }
 
@@ -181,7 +181,7 @@ static VECTOR TYPED(reflection)(int64_t m, int64_t n, int64_t c, VECTOR *a, MASK
 }
 
 /* Applies it, from A, to the columns `begin` ... of X [m, columns], which may be A. */
-static void TYPED(reflect)(int64_t m, int64_t n, int64_t c, const VECTOR *a, VECTOR tau,
+static void TYPED(reflect)(int64_t m, int64_t n, int64_t c, const VECTOR *a, const VECTOR *tau,
                            int64_t columns, int64_t begin, VECTOR *x)
 {
     enum { COLUMNS = 4 }; /* at once: a sum alone would wait for itself */
@@ -194,7 +194,7 @@ static void TYPED(reflect)(int64_t m, int64_t n, int64_t c, const VECTOR *a, VEC
             for (int s = 0; s < COLUMNS; s++)
                 sums[s] = vfma(a[i * n + c], x[i * columns + j + (s < some ? s : 0)], sums[s]);
         for (int64_t s = 0; s < some; s++) {
-            sums[s] *= tau;
+            sums[s] *= *tau;
             top[s] -= sums[s];
             for (int64_t i = c + 1; i < m; i++)
                 x[i * columns + j + s] = vfma(-a[i * n + c], sums[s], x[i * columns + j + s]);
@@ -210,10 +210,10 @@ static MASK TYPED(qr_lanes)(int64_t m, int64_t n, int64_t k, VECTOR *a, VECTOR *
     const int64_t steps = m < n ? m : n;
     for (int64_t c = 0; c < steps; c++) {
         tau[c] = TYPED(reflection)(m, n, c, a, &good);
-        TYPED(reflect)(m, n, c, a, tau[c], n, c + 1, a);
+        TYPED(reflect)(m, n, c, a, &tau[c], n, c + 1, a);
     }
     for (int64_t e = 0; e < m * k; e++) q[e] = vset(q[e], e / k == e % k);
-    for (int64_t c = steps - 1; c >= 0; c--) TYPED(reflect)(m, n, c, a, tau[c], k, c, q);
+    for (int64_t c = steps - 1; c >= 0; c--) TYPED(reflect)(m, n, c, a, &tau[c], k, c, q);
     for (int64_t i = 1; i < m; i++)
         for (int64_t j = 0; j < i && j < n; j++) a[i * n + j] = (VECTOR){0};
     return good;
@@ -228,8 +228,8 @@ static void TYPED(small_qr)(int64_t m, int64_t n, int64_t k, int64_t count, cons
         TYPED(load_lanes)(m, n, lanes, from + first * m * n, a);
         const MASK done = TYPED(usual)(m * n, a) & TYPED(qr_lanes)(m, n, k, a, vectors);
         for (int64_t l = 0; l < lanes; l++) left[first + l] = !done[l];
-        TYPED(store_lanes)(m, k, lanes, done, vectors, q + first * m * k);
-        TYPED(store_lanes)(k, n, lanes, done, a, r + first * k * n);
+        TYPED(store_lanes)(m, k, lanes, &done, vectors, q + first * m * k);
+        TYPED(store_lanes)(k, n, lanes, &done, a, r + first * k * n);
     }
 }
 
@@ -312,7 +312,7 @@ static void TYPED(small_solve)(bool adjoint, int64_t n, int64_t k, int64_t count
             left[first + l] = !done[l];
             if (det && done[l]) det[first + l] = product[l];
         }
-        if (k) TYPED(store_lanes)(n, k, lanes, done, x, b + first * n * k);
+        if (k) TYPED(store_lanes)(n, k, lanes, &done, x, b + first * n * k);
     }
 }
 
