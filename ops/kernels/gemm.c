@@ -412,7 +412,7 @@ static bool run(const gemm_job *job, const gemm_batch *batch)
     int64_t threads = thread_count(job, count);
     if (count == 1 && gemm_is_large(job)) {
         gemm_job large = *job;
-        large.large = true;
+        large.large = (int)threads;
         if (job->lower) return run_lower(job);
         if (is_large(&large, threads)) return run_grid(&large, NULL, 1, threads);
     }

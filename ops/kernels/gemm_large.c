@@ -23,10 +23,11 @@
 #include "tensor/threads.h"
 
 enum {
-    LARGE_WORK = HARD(1, 1 << 25), /* multiply-adds that pay for waiting twice for some blocks */
-    LARGE_STRIPES = HARD(1, 8),    /* tiles below each other that a thread must get at least */
+    LARGE_WORK = HARD(1, 1 << 25), /* multiply-adds that pay for packing all of it */
+    LARGE_STRIPES = HARD(1, 8),    /* tiles below each other, at least */
     LOWER = 4,                     /* times as many pieces of a lower product, whose work differs */
-    PANELS_BYTES = 8 << 20,        /* of B that are packed at a time */
+    PANELS_BYTES = 8 << 20,        /* of B that are packed at a time, */
+    LEAST_PANELS = 1 << 20,        /* or fewer where more than two pieces are computed at a time */
     NEAR_BYTES = HARD(1, 1 << 20), /* of a C that stays in a cache from block to block */
     ROWS_BYTES = 320 << 10,        /* of A that a thread packs at a time */
 };
@@ -119,22 +120,29 @@ static void cut_rows(large *l)
     l->each = ISA_CALL(gemm_rows_scratch)(wide, k, quotient_up(stripes, l->pieces) * l->tile_rows);
 }
 
-/* The columns of a group: as even as whole panels allow, none larger than PANELS_BYTES. */
+/* Bytes of B that are packed at a time. */
+static int64_t panels_bytes(const large *l)
+{
+    const int64_t many = l->job.large > 2 ? 2 * PANELS_BYTES / l->job.large : PANELS_BYTES;
+    return many < LEAST_PANELS ? LEAST_PANELS : many;
+}
+
+/* The columns of a group: as even as whole panels allow. */
 static int64_t group_columns(const large *l)
 {
     const int64_t panel = l->tile_columns * l->block * (l->job.wide ? 8 : 4);
     const int64_t panels = quotient_up(l->job.n, l->tile_columns);
-    const int64_t groups = quotient_up(panels * panel, PANELS_BYTES);
+    const int64_t groups = quotient_up(panels * panel, panels_bytes(l));
     return quotient_up(panels, smaller(groups, panels)) * l->tile_columns;
 }
 
-/* The steps of a group of blocks, whose panels of so many columns take PANELS_BYTES at most. A C
- * that is near from block to block anyway gains nothing, and panels are nearer if used at once. */
+/* The steps of a group of blocks. A C that is near from block to block anyway gains nothing from
+ * several, and panels are nearer if used at once. */
 static int64_t group_steps(const large *l)
 {
     const int64_t size = l->job.wide ? 8 : 4;
     const bool near = l->job.m * l->columns * size <= NEAR_BYTES;
-    const int64_t blocks = near ? 1 : PANELS_BYTES / (l->columns * l->block * size);
+    const int64_t blocks = near ? 1 : panels_bytes(l) / (l->columns * l->block * size);
     return smaller((blocks > 1 ? blocks : 1) * l->block, l->job.k);
 }
 
@@ -153,7 +161,7 @@ size_t gemm_large_scratch(const gemm_job *job, int workers)
     const int64_t stripe = (int64_t)ISA_CALL(gemm_rows_scratch)(job->wide, job->k, l.tile_rows);
     const int64_t panels = quotient_up(job->n, l.tile_columns) * step * job->k;
     const int64_t rows = quotient_up(job->m, l.tile_rows) * stripe;
-    return (size_t)(smaller(panels, PANELS_BYTES + l.block * step) +
+    return (size_t)(smaller(panels, panels_bytes(&l) + l.block * step) +
                     smaller(rows, ROWS_BYTES + stripe) * workers);
 }
 
