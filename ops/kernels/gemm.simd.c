@@ -123,6 +123,23 @@ void ISA_NAME(gemm_pack_stripes)(const gemm_job *job, int64_t first, int64_t las
     }
 }
 
+/* Whether a panel of so many columns can be packed by the tiles that read it first: it is whole,
+ * and B's rows are contiguous. */
+static bool can_pack_on_the_way(const gemm_job *job, int64_t width)
+{
+    const int size = size_of(job->wide);
+    return job->b_col == size && width * size == PANEL;
+}
+
+/* The tiles that read a panel at b and pack it where t has it. */
+static const tile_function *packing_tiles(const gemm_job *job, tile *t, const char *b)
+{
+    t->packed = (char *)t->b;
+    t->b = b;
+    t->b_row = job->b_row;
+    return ISA_NAME(gemm_packing_tiles)[job->wide];
+}
+
 /* One block of k, columns [j, j + columns): B is packed when the first rows need it. */
 static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t columns,
                       char *scratch)
@@ -151,11 +168,14 @@ static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t
             int64_t width = min(panel, columns - done);
             int vecs = width * size > BYTES ? 2 : 1;
             const char *b = job->b + p * job->b_row + (j + done) * job->b_col;
+            const tile_function *tiles = ISA_NAME(gemm_tiles)[wide][vecs - 1][t.a_row == size];
             t.b = panels + done * size * t.k;
             t.b_row = PANEL;
             if (direct_b && width * size == vecs * BYTES) {
                 t.b = b;
                 t.b_row = job->b_row;
+            } else if (s == 0 && t.a_row == size && can_pack_on_the_way(job, width)) {
+                tiles = packing_tiles(job, &t, b);
             } else if (s == 0) {
                 ISA_NAME(gemm_pack_lines)
                 (wide, width, t.k, b, job->b_col, job->b_row, (char *)t.b, PANEL);
@@ -165,7 +185,7 @@ static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t
             if (pack_a && s + 1 < stripes)
                 prefetch_rows(job, job->a + (i + rows) * job->a_row + p * job->a_col, ROWS,
                               done * t.k / columns, min(done + panel, columns) * t.k / columns);
-            ISA_NAME(gemm_tiles)[wide][vecs - 1][t.a_row == size][rows - 1](&t);
+            tiles[rows - 1](&t);
         }
         i += rows;
     }
@@ -331,17 +351,21 @@ size_t ISA_NAME(gemm_rows_scratch)(bool wide, int64_t k, int64_t rows)
 
 /* Stripes are packed when the first panel passes, and stay in the second-level cache for the
  * others. */
-void ISA_NAME(gemm_rows)(const gemm_job *job, int64_t p, const char *panels, char *scratch)
+void ISA_NAME(gemm_rows)(const gemm_job *job, int64_t p, bool packs, char *panels, char *scratch)
 {
     const bool wide = job->wide;
     const int size = size_of(wide), panel = PANEL / size, line = line_of(wide);
     const int64_t stripes = stripes_of(job);
     tile t = tile_begin(job, p, min(gemm_block(wide, job->k), job->k - p));
-    t.a_row = size, t.a_col = line, t.b_row = PANEL;
+    t.a_row = size, t.a_col = line;
     for (int64_t j = 0; j < job->n; j += panel) {
         const int64_t width = min(panel, job->n - j);
         const int vecs = width * size > BYTES ? 2 : 1;
-        t.b = panels + j * size * t.k;
+        char *const at = panels + j * size * t.k;
+        const char *b = job->b + p * job->b_row + j * job->b_col;
+        const bool on_the_way = packs && can_pack_on_the_way(job, width);
+        if (packs && !on_the_way)
+            ISA_NAME(gemm_pack_lines)(wide, width, t.k, b, job->b_col, job->b_row, at, PANEL);
         t.lanes = (int)(width - (vecs - 1) * panel / 2);
         for (int64_t s = 0, i = 0; s < stripes; s++) {
             const int64_t rows = rows_of(job, stripes, s);
@@ -351,9 +375,12 @@ void ISA_NAME(gemm_rows)(const gemm_job *job, int64_t p, const char *panels, cha
                 ISA_NAME(gemm_pack_lines)
                 (wide, rows, t.k, a, job->a_row, job->a_col, stripe, line);
             }
+            const tile_function *tiles = ISA_NAME(gemm_tiles)[wide][vecs - 1][true];
             t.a = stripe;
+            t.b = at, t.b_row = PANEL;
+            if (s == 0 && on_the_way) tiles = packing_tiles(job, &t, b);
             tile_at(&t, job, i, j);
-            ISA_NAME(gemm_tiles)[wide][vecs - 1][true][rows - 1](&t);
+            tiles[rows - 1](&t);
             i += rows;
         }
     }

@@ -93,6 +93,12 @@ static int64_t first_row(const large *l, int64_t i)
     return smaller(l->job.m, stripes * i / l->pieces * l->tile_rows);
 }
 
+/* Whether one thread computes all of it: then the first rows pack the panels on their way. */
+static bool alone(const large *l)
+{
+    return l->workers == 1 && !l->job.lower;
+}
+
 /* Adds the blocks' steps to the pieces [first, last); of a lower product up to where the piece's
  * last row has its diagonal. */
 static void run_rows(int64_t first, int64_t last, int worker, void *user)
@@ -105,7 +111,7 @@ static void run_rows(int64_t first, int64_t last, int worker, void *user)
         const gemm_job piece = gemm_part(&l->job, row, end - row, 0, columns);
         char *scratch = l->scratch + l->each * (size_t)worker;
         for (int64_t p = l->p; p < l->end; p += l->block)
-            ISA_CALL(gemm_rows)(&piece, p, block_panels(l, p), scratch);
+            ISA_CALL(gemm_rows)(&piece, p, i == 0 && alone(l), block_panels(l, p), scratch);
     }
 }
 
@@ -178,7 +184,9 @@ void gemm_large(const gemm_job *job, int workers, char *scratch)
         l.column = j;
         for (l.p = 0; l.p < job->k; l.p = l.end) {
             l.end = smaller(l.p + l.steps, job->k);
-            threads_run_among(workers, quotient_up(l.job.n, l.tile_columns), 4, pack_panels, &l);
+            if (!alone(&l))
+                threads_run_among(workers, quotient_up(l.job.n, l.tile_columns), 4, pack_panels,
+                                  &l);
             threads_run_among(workers, l.pieces, 1, run_rows, &l);
         }
     }

@@ -101,10 +101,11 @@ ISA_DECLARE(void, gemm_turn, bool wide, int64_t rows, int64_t columns, const cha
 
 /*
  * Adds the steps [p, p + gemm_block) of k to C, or begins or ends the sums where these are the
- * first or the last. `panels` has the steps' rows of B, packed by gemm_pack one panel behind the
- * other.
+ * first or the last. `panels` has the steps' rows of B, packed as gemm_pack does one panel behind
+ * the other; or they are packed there, and then used.
  */
-ISA_DECLARE(void, gemm_rows, const gemm_job *job, int64_t p, const char *panels, char *scratch);
+ISA_DECLARE(void, gemm_rows, const gemm_job *job, int64_t p, bool packs, char *panels,
+            char *scratch);
 
 /* Bytes of scratch that gemm_rows needs for `rows` rows of a product of k steps. */
 ISA_DECLARE(size_t, gemm_rows_scratch, bool wide, int64_t k, int64_t rows);

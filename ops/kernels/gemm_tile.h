@@ -13,6 +13,7 @@ typedef struct tile {
     int64_t k; /* steps of a run */
     const char *a, *b;
     int64_t a_row, a_col, b_row;
+    char *packed; /* where the packing tiles put B */
     int64_t runs; /* the sum is over so many runs, which begin at these offsets (NULL: one at 0) */
     const int64_t *a_runs, *b_runs;
     char *c;
@@ -76,6 +77,9 @@ INLINE void write_back(const tile *t, const bool wide, vec sum, int64_t row, int
 /* Sums a tile: [wide][two vectors a row, else one][A's column is contiguous][rows - 1]. */
 typedef void (*tile_function)(const tile *);
 extern const tile_function ISA_NAME(gemm_tiles)[2][2][2][ROWS];
+
+/* Those of two vectors and a contiguous A that also pack B while they read it: [wide][rows - 1]. */
+extern const tile_function ISA_NAME(gemm_packing_tiles)[2][ROWS];
 
 /* The same of one vector a row, where runs are 3 or 5 cells that rows share: [wide][cells / 4]
  * [rows - 1]. */

@@ -12,6 +12,7 @@
 enum {
     PREFETCH_ROWS = 5, /* of C before each run, if there are several */
     AHEAD = 128,       /* elements from a step of packed rows of A to what is asked for then */
+    STEPS_AHEAD = 8,   /* the same of B, whose rows may be far from each other; where it gains */
     MOST_CELLS = 5,    /* that rows share */
     NEAR = 5,          /* rows of A with a pointer: 14 offsets from one would not be registers */
 };
@@ -59,19 +60,27 @@ INLINE void prefetch_row(const tile *t, const int vecs, const char **c)
 /* Where the next step is read: pointers to every so many rows of A, and B's row. */
 typedef struct place {
     const char *from[ROWS / NEAR + 1], *b;
+    char *to; /* where B's row is packed */
     int64_t a_row, a_col, b_row;
 } place;
 
-/* Adds one column of A times one row of B. */
+/* Adds one column of A times one row of B, which `packs` also puts behind those before. */
 INLINE void step(place *at, const bool wide, const int rows, const int vecs, const bool dense,
-                 vec sum[])
+                 const bool packs, vec sum[])
 {
     const int near = dense ? rows : NEAR;
     vec row[2];
     UNROLL for (int v = 0; v < vecs; v++) row[v] = load(at->b + v * BYTES);
-    if (dense)
+    if (dense) {
         for (int i = 0; i < rows * size_of(wide); i += 64)
             __builtin_prefetch(at->from[0] + AHEAD * size_of(wide) + i);
+        UNROLL for (int v = 0; v < (BYTES < 64 ? 0 : vecs); v++)
+            __builtin_prefetch(at->b + STEPS_AHEAD * at->b_row + v * BYTES);
+    }
+    if (packs) {
+        UNROLL for (int v = 0; v < vecs; v++) store(at->to + v * BYTES, row[v]);
+        at->to += vecs * BYTES;
+    }
     UNROLL for (int r = 0; r < rows; r++)
     {
         vec x = spread(wide, at->from[r / near] + r % near * at->a_row);
@@ -85,9 +94,12 @@ INLINE void step(place *at, const bool wide, const int rows, const int vecs, con
 /* The micro-kernel: rows x vecs vectors of C in registers. C's rows are prefetched few at a time:
  * all at once they would keep A and B waiting. Of several runs, some are before each. */
 INLINE void tile_run(const tile *t, const bool wide, const int rows, const int vecs,
-                     const bool dense)
+                     const bool dense, const bool packs)
 {
-    place at = {.a_row = dense ? size_of(wide) : t->a_row, .a_col = t->a_col, .b_row = t->b_row};
+    place at = {.to = t->packed,
+                .a_row = dense ? size_of(wide) : t->a_row,
+                .a_col = t->a_col,
+                .b_row = t->b_row};
     const char *a = t->a, *c = t->c;
     const int near = dense ? rows : NEAR;
     int prefetched = 0;
@@ -108,12 +120,12 @@ INLINE void tile_run(const tile *t, const bool wide, const int rows, const int v
         } else {
             for (; left >= 2 && prefetched < rows; left -= 2, prefetched++) {
                 prefetch_row(t, vecs, &c);
-                UNROLL for (int i = 0; i < 2; i++) step(&at, wide, rows, vecs, dense, sum);
+                UNROLL for (int i = 0; i < 2; i++) step(&at, wide, rows, vecs, dense, packs, sum);
             }
         }
         for (; left >= 2; left -= 2)
-            UNROLL for (int i = 0; i < 2; i++) step(&at, wide, rows, vecs, dense, sum);
-        if (left) step(&at, wide, rows, vecs, dense, sum);
+            UNROLL for (int i = 0; i < 2; i++) step(&at, wide, rows, vecs, dense, packs, sum);
+        if (left) step(&at, wide, rows, vecs, dense, packs, sum);
     }
     write_sums(t, wide, rows, vecs, sum);
 }
@@ -168,21 +180,23 @@ INLINE void cells_run(const tile *t, const bool wide, const int rows, const int 
 #define EACH_ROWS(X, ...) ROWS_1_4(X, __VA_ARGS__)
 #endif
 
-#define TILE(rows, name, wide, vecs, dense)                                                        \
+#define TILE(rows, name, wide, vecs, dense, packs)                                                 \
     static void name##_##rows(const tile *t)                                                       \
     {                                                                                              \
-        tile_run(t, wide, rows, vecs, dense);                                                      \
+        tile_run(t, wide, rows, vecs, dense, packs);                                               \
     }
-#define ENTRY(rows, name)              name##_##rows,
-#define TILES(name, wide, vecs, dense) EACH_ROWS(TILE, name, wide, vecs, dense)
-TILES(f32_1, false, 1, false)
-TILES(f32_2, false, 2, false)
-TILES(f32_1_dense, false, 1, true)
-TILES(f32_2_dense, false, 2, true)
-TILES(f64_1, true, 1, false)
-TILES(f64_2, true, 2, false)
-TILES(f64_1_dense, true, 1, true)
-TILES(f64_2_dense, true, 2, true)
+#define ENTRY(rows, name)                     name##_##rows,
+#define TILES(name, wide, vecs, dense, packs) EACH_ROWS(TILE, name, wide, vecs, dense, packs)
+TILES(f32_1, false, 1, false, false)
+TILES(f32_2, false, 2, false, false)
+TILES(f32_1_dense, false, 1, true, false)
+TILES(f32_2_dense, false, 2, true, false)
+TILES(f32_2_packs, false, 2, true, true)
+TILES(f64_1, true, 1, false, false)
+TILES(f64_2, true, 2, false, false)
+TILES(f64_1_dense, true, 1, true, false)
+TILES(f64_2_dense, true, 2, true, false)
+TILES(f64_2_packs, true, 2, true, true)
 
 #define CELLS(rows, name, wide, cells)                                                             \
     static void name##_##rows(const tile *t)                                                       \
@@ -202,6 +216,8 @@ const tile_function ISA_NAME(gemm_tiles)[2][2][2][ROWS] = {
     {{TABLE(f32_1), TABLE(f32_1_dense)}, {TABLE(f32_2), TABLE(f32_2_dense)}},
     {{TABLE(f64_1), TABLE(f64_1_dense)}, {TABLE(f64_2), TABLE(f64_2_dense)}},
 };
+const tile_function ISA_NAME(gemm_packing_tiles)[2][ROWS] = {TABLE(f32_2_packs),
+                                                             TABLE(f64_2_packs)};
 const tile_function ISA_NAME(gemm_cells)[2][2][ROWS] = {
     {TABLE(f32_cells_3), TABLE(f32_cells_5)},
     {TABLE(f64_cells_3), TABLE(f64_cells_5)},
