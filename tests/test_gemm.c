@@ -171,8 +171,9 @@ static void test_shapes(void **state)
 
 static void transposes(void)
 {
-    static const int sizes[][3] = {{1, 1, 1},    {3, 5, 7},     {32, 10, 512},  {1, 70, 700},
-                                   {70, 1, 700}, {33, 600, 45}, {100, 65, 784}, {29, 31, 1000}};
+    static const int sizes[][3] = {{1, 1, 1},      {3, 5, 7},      {32, 10, 512},
+                                   {1, 70, 700},   {70, 1, 700},   {33, 600, 45},
+                                   {100, 65, 784}, {29, 31, 1000}, {30, 530, 70}};
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int turn = 0; turn < 8; turn++)
             check(turn & 4, sizes[i][0], sizes[i][1], sizes[i][2], turn & 1 ? transposed : plain,
@@ -212,15 +213,15 @@ static void epilogues(void)
     double wide_bias[200];
     float bias[200];
     for (int i = 0; i < 200; i++) bias[i] = (float)(wide_bias[i] = 3 * draw());
-    static const int sizes[][3] = {{1, 40, 50},  {40, 1, 50},  {5, 3, 0},     {20, 37, 50},
-                                   {30, 64, 16}, {1, 40, 700}, {50, 130, 700}};
+    static const int sizes[][3] = {{1, 40, 50},  {40, 1, 50},  {5, 3, 0},      {20, 37, 50},
+                                   {30, 64, 16}, {1, 40, 700}, {50, 130, 700}, {16, 150, 90}};
     for (unsigned q = 0; q < sizeof sizes / sizeof *sizes; q++)
         for (int turn = 0; turn < 16; turn++) {
             bool wide = turn & 1;
             gemm_epilogue e = {turn & 2 ? wide ? (void *)wide_bias : (void *)bias : NULL,
                                turn & 4 ? GEMM_RELU : GEMM_NONE};
             check(wide, sizes[q][0], sizes[q][1], sizes[q][2], turn & 8 ? transposed : plain,
-                  turn & 8 ? transposed : plain, 0, &e);
+                  turn & 8 || q > 6 ? transposed : plain, 0, &e);
             if (sizes[q][1] == 1) check(wide, sizes[q][0], 1, sizes[q][2], plain, plain, 2, &e);
         }
 }
@@ -407,11 +408,11 @@ static double by_definition(const matrix *a, const matrix *b, int64_t i, int64_t
     return total;
 }
 
-static void has_defined_bits(void)
+static void has_defined_bits(int64_t m, int64_t n)
 {
     for (int wide = 0; wide < 2; wide++) {
-        matrix a = make(wide, 45, 700, plain), b = make(wide, 700, 61, transposed);
-        matrix c = make(wide, 45, 61, plain);
+        matrix a = make(wide, m, 700, plain), b = make(wide, 700, n, transposed);
+        matrix c = make(wide, m, n, plain);
         multiply(&a, &b, &c, NULL);
         for (int64_t i = 0; i < c.rows; i++)
             for (int64_t j = 0; j < c.columns; j++)
@@ -432,7 +433,10 @@ static void test_fma_sets_agree(void **state)
     const int first = ISA_AVX2;
 #endif
     if (isa_best() < first) skip_since("no fused multiply-add");
-    for (int level = first; isa_set(level); level++) has_defined_bits();
+    for (int level = first; isa_set(level); level++) {
+        has_defined_bits(45, 61);
+        has_defined_bits(16, 130);
+    }
     isa_set(before);
 }
 
@@ -469,6 +473,39 @@ static void test_batch(void **state)
     }
 }
 
+/* Products that have A in common, each with columns of its own. */
+static void shared_rows(void)
+{
+    enum { COUNT = 9, M = 32, N = 170, K = 300 };
+    for (int q = 0; q < 4; q++) {
+        const bool wide = q & 1, turned = q & 2;
+        matrix a = make(wide, M, K, plain),
+               b = make(wide, K, COUNT * N, turned ? transposed : plain);
+        matrix c = make(wide, COUNT * M, N, plain), whole = make(wide, M, COUNT * N, plain);
+        int64_t at[COUNT] = {0}, bt[COUNT], ct[COUNT];
+        for (int64_t i = 0; i < COUNT; i++) bt[i] = i * N * b.column, ct[i] = i * M * N;
+        gemm_batch batch = {COUNT, at, bt, ct};
+        assert_true(wide ? gemm_batch_f64(&batch, M, N, K, a.data, K, 1, b.data, b.row, b.column,
+                                          c.data, N, NULL)
+                         : gemm_batch_f32(&batch, M, N, K, a.data, K, 1, b.data, b.row, b.column,
+                                          c.data, N, NULL));
+        multiply(&a, &b, &whole, NULL);
+        for (int64_t i = 0; i < COUNT; i++) {
+            matrix x = c, y = whole;
+            x.rows = M, y.columns = N;
+            x.origin = ct[i], y.origin = i * N;
+            assert_true(same(&x, &y));
+        }
+        free(a.data), free(b.data), free(c.data), free(whole.data);
+    }
+}
+
+static void test_shared_rows(void **state)
+{
+    (void)state;
+    each_isa(shared_rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -477,7 +514,7 @@ int main(void)
         cmocka_unit_test(test_empty),        cmocka_unit_test(test_specials),
         cmocka_unit_test(test_bits),         cmocka_unit_test(test_fma_sets_agree),
         cmocka_unit_test(test_batch),        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_subtractions),
+        cmocka_unit_test(test_subtractions), cmocka_unit_test(test_shared_rows),
     };
     blas_rule = BLAS_NEVER; /* tests/test_blas.c has what OpenBLAS computes */
     return cmocka_run_group_tests(tests, NULL, NULL);

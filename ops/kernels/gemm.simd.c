@@ -34,6 +34,7 @@ enum {
     SMALL_B = 64 * 1024, /* bytes of B that are read where they lie */
     PACKED = 640 * 1024, /* bytes of B that are packed at a time */
     TURNED = 512,        /* rows of C that a turned product sums at a time */
+    FEW = 2 * PANEL,     /* bytes of the rows of A whose product with rows of B is turned */
     SUMS = 80,           /* the same of a product of runs, whole vectors of them */
 };
 
@@ -62,6 +63,8 @@ size_t ISA_NAME(gemm_scratch)(const gemm_job *job)
     if (job->n * size_of(wide) <= PANEL) {
         sums = job->n * turned_stride(wide, job->m);
         row = PANEL + packed_row(wide, job->k, min(job->m, TURNED));
+    } else if (job->b_col != size_of(wide)) {
+        sums = min(job->n, TURNED) * turned_stride(wide, min(job->m, FEW / size_of(wide)));
     }
     size_t bytes = (size_t)(k * (row + line_of(wide)) + sums);
     size_t strip = ISA_NAME(gemm_row_scratch)(wide, job->n == 1 ? job->m : job->n);
@@ -304,6 +307,20 @@ static bool is_narrow(const gemm_job *job)
     return turned < 0.95 * straight;
 }
 
+/* Whether the rows of a B that lies by columns are better read as they are, as rows of A are, than
+ * turned over: few rows of A are turned instead, and C. */
+static bool reads_columns(const gemm_job *job)
+{
+    const int64_t size = size_of(job->wide), lanes = lanes_of(job->wide), m = job->m, n = job->n;
+    if (job->stripes || job->b_row != size || job->b_col == size || job->a_col != size ||
+        m * size > FEW || job->k < 64)
+        return false;
+    const double straight = (double)(m * ((n + lanes - 1) / lanes)) + 0.35 * (double)n;
+    const double turned = (double)(n * ((m + lanes - 1) / lanes)) + 0.35 * (double)m +
+                          0.7 * (double)(m * n) / (double)job->k;
+    return turned < 0.95 * straight;
+}
+
 /* Turns sums[n][stride] over into `rows` rows of C from row i on, and ends them. */
 INLINE void turned_out(const gemm_job *job, const bool wide, int64_t i, int64_t rows,
                        const char *sums, int64_t stride)
@@ -397,9 +414,14 @@ void ISA_NAME(gemm_piece)(const gemm_job *job, char *scratch)
         if (ISA_NAME(gemm_row)(&turned, scratch)) return;
     }
     if (job->k > 0 && job->m == 1 && ISA_NAME(gemm_row)(job, scratch)) return;
-    if (is_narrow(job))
+    if (is_narrow(job)) {
         turned_run(job, scratch);
-    else
+    } else if (reads_columns(job)) {
+        for (int64_t j = 0; j < job->n; j += TURNED) {
+            const gemm_job part = gemm_part(job, 0, job->m, j, min(TURNED, job->n - j));
+            turned_run(&part, scratch);
+        }
+    } else
         tiles_run(job, scratch);
 }
 
