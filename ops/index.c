@@ -438,7 +438,10 @@ ed_tensor *index_sum(ed_tensor *dy, ed_tensor *indices, int64_t axis, int64_t ba
     FIELD(T, INT, depth, -1, ED_AT_LEAST(0), "size of the new axis") ED_ONE_HOT_OPTIONS(FIELD, T)
 ED_OPTIONS(one_hot_attrs, ONE_HOT_ATTRS);
 
-enum { HOT_BYTES = HARD(64, 16 << 10) }; /* of rows that are made at a time */
+enum {
+    HOT_BYTES = HARD(64, 16 << 10), /* of a row that can be made and then copied, at most */
+    HOT_SOME = HARD(64, 4 << 10),   /* of short rows that are made at a time */
+};
 
 static bool one_hot_infer(ed_call *call)
 {
@@ -482,19 +485,24 @@ static void one_hot_near(int64_t first, int64_t last, int worker, void *user)
     one_hot_put(h, first, last, h->one, h->y + first * bytes);
 }
 
-/* Some rows at a time are made in zeros, go past the caches and become zeros again. */
+/* Some rows at a time are made in zeros, go past the caches and become zeros again. The next ones
+ * are made before: ones on their way to the cache behind what goes past it would be waited for. */
 static void one_hot_far(int64_t first, int64_t last, int worker, void *user)
 {
     const hot *h = user;
-    const int64_t bytes = h->depth * h->element, most = HOT_BYTES / bytes;
-    char rows[HOT_BYTES] __attribute__((aligned(COPY_LINE)));
+    const int64_t bytes = h->depth * h->element, most = bytes < HOT_SOME ? HOT_SOME / bytes : 1;
+    char rows[2][HOT_BYTES] __attribute__((aligned(COPY_LINE)));
     (void)worker;
     memset(rows, 0, sizeof rows);
-    for (int64_t n; first < last; first += n) {
-        n = last - first < most ? last - first : most;
-        one_hot_put(h, first, first + n, h->one, rows);
-        copy_stream(h->y + first * bytes, rows, (size_t)(n * bytes));
-        one_hot_put(h, first, first + n, 0, rows);
+    int64_t end = first + most < last ? first + most : last;
+    one_hot_put(h, first, end, h->one, rows[0]);
+    for (int now = 0; first < last; now = !now) {
+        const int64_t next = end + most < last ? end + most : last;
+        one_hot_put(h, end, next, h->one, rows[!now]);
+        copy_stream(h->y + first * bytes, rows[now], (size_t)((end - first) * bytes));
+        one_hot_put(h, first, end, 0, rows[now]);
+        first = end;
+        end = next;
     }
     copy_stream_end();
 }
