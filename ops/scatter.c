@@ -10,7 +10,7 @@
 /*
  * Scatter: rows of a tensor or a variable are changed at indices, by the updates. What comes to one
  * element comes in the order of the indices, whatever the number of threads: threads share out the
- * columns. All indices are checked before anything is changed.
+ * columns, or rows of single elements. All indices are checked before anything is changed.
  */
 
 typedef enum scatter_mode {
@@ -45,6 +45,7 @@ typedef struct scattering {
     const ed_tensor *indices;
     const int64_t *rows;
     int64_t count, width, step;
+    int64_t shares, extent; /* of threads, if there are several; of the rows */
 } scattering;
 
 #define TYPE f32
@@ -85,7 +86,9 @@ static void scatter_columns(const scattering *s, int64_t first, int64_t last)
 
 enum {
     SCATTER_COLUMNS = 32,
-    SCATTER_ROWS = HARD(3, 512) /* of which the numbers are read at once */
+    SCATTER_ROWS = HARD(3, 512),      /* of which the numbers are read at once */
+    SCATTER_MANY = HARD(4, 64 << 10), /* single elements that threads share */
+    SCATTER_SHARES = 8,               /* at most: each reads all indices */
 };
 
 static void scatter_range(int64_t first, int64_t last, int worker, void *user)
@@ -102,6 +105,42 @@ static void scatter_range(int64_t first, int64_t last, int worker, void *user)
         some.rows = s->rows ? s->rows + at : index_some(s->indices, at, some.count, room);
         some.from = s->from + at * bytes;
         scatter_columns(&some, first, last);
+    }
+}
+
+static int64_t scatter_take(const scattering *s, int64_t first, int64_t last, int64_t *rows,
+                            void *taken)
+{
+    switch (dtype_size(s->dtype)) {
+    case 1: return scatter_take_u8(s, first, last, rows, taken);
+    case 2: return scatter_take_u16(s, first, last, rows, taken);
+    case 4: return scatter_take_u32(s, first, last, rows, taken);
+    default: return scatter_take_u64(s, first, last, rows, taken);
+    }
+}
+
+/* Shares first..last-1 of x's rows, of one element each: all indices are read for them, so that
+ * what is added to an element is added in order. */
+static void scatter_shares(int64_t first, int64_t last, int worker, void *user)
+{
+    const scattering *s = user;
+    const int64_t element = (int64_t)dtype_size(s->dtype);
+    int64_t room[SCATTER_ROWS], rows[SCATTER_ROWS];
+    uint64_t taken[SCATTER_ROWS];
+    scattering some = *s;
+    (void)worker;
+    first = s->extent * first / s->shares;
+    last = s->extent * last / s->shares;
+    for (int64_t at = 0; at < s->count; at += SCATTER_ROWS) {
+        some.count = s->count - at < SCATTER_ROWS ? s->count - at : SCATTER_ROWS;
+        some.rows = s->rows ? s->rows + at : index_some(s->indices, at, some.count, room);
+        some.from = s->from + at * s->step * element;
+        some.step = s->step;
+        some.count = scatter_take(&some, first, last, rows, taken);
+        some.rows = rows;
+        some.from = (const char *)taken;
+        some.step = 1;
+        scatter_columns(&some, 0, 1);
     }
 }
 
@@ -182,7 +221,13 @@ static bool scatter_at(ed_call *call, const ed_tensor *x, const ed_tensor *indic
     }
     const int64_t pieces = (width + SCATTER_COLUMNS - 1) / SCATTER_COLUMNS;
     const bool ok = scatter_rows(call, x, indices, &s);
-    if (ok) threads_run(pieces, n * width > OPS_PARALLEL_WORK ? 1 : pieces, scatter_range, &s);
+    s.extent = x->size;
+    s.shares = width == 1 && n > SCATTER_MANY ? threads_count() : 1;
+    if (s.shares > SCATTER_SHARES) s.shares = SCATTER_SHARES;
+    if (ok && s.shares > 1)
+        threads_run(s.shares, 1, scatter_shares, &s);
+    else if (ok)
+        threads_run(pieces, n * width > OPS_PARALLEL_WORK ? 1 : pieces, scatter_range, &s);
     memory_free((void *)(uintptr_t)s.rows);
     memory_free(one);
     return ok;

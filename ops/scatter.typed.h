@@ -32,4 +32,20 @@ static void TYPED(scatter_columns)(const scattering *s, int64_t first, int64_t l
 }
 
 #undef AT_EACH
+
+/* Takes the single elements whose rows are in first..last-1, and these rows; returns how many. */
+static inline int64_t TYPED(scatter_take)(const scattering *s, int64_t first, int64_t last,
+                                          int64_t *rows, void *taken)
+{
+    const NUMBER *x = (const NUMBER *)s->from;
+    NUMBER *to = taken;
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->count; i++) {
+        rows[n] = s->rows[i];
+        to[n] = x[i * s->step];
+        n += s->rows[i] >= first && s->rows[i] < last;
+    }
+    return n;
+}
+
 #undef TYPE

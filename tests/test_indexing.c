@@ -225,28 +225,28 @@ static void blocks(void **state)
                  "batch_to_space: block_shape [1099511627776] is too large");
 }
 
-/* More rows than are read at once, by indices of both dtypes and of one number or a matrix: the
- * sums of a plain loop, with any number of threads. */
+/* More rows than are read at once, and single elements that threads share, by indices of both dtypes
+ * and of one number or a matrix: the sums of a plain loop, with any number of threads. */
 static void many_scatters(void **state)
 {
     (void)state;
-    enum { N = 1999, ROWS = 37 };
+    enum { ROWS = 37 };
     static const ed_dtype dtypes[] = {ED_INT32, ED_INT64};
     const int threads = ed_num_threads();
     for (int k = 0; k < 12; k++) {
         ED_SCOPE;
-        const int64_t width = k % 2 ? 70 : 1;
+        const int64_t width = k % 2 ? 70 : 1, n = k % 2 ? 1999 : 70001;
         float sums[ROWS * 70] = {0};
         ed_set_num_threads(1 + k / 4);
-        ed_tensor *x = ed_mul(counted(ED_SHAPE(N, width)), 0.125f);
-        ed_tensor *at = ed_floor_mod(ed_range(0, 7 * N, .delta = 7, .dtype = ED_INT64), ROWS);
+        ed_tensor *x = ed_mul(counted(ED_SHAPE(n, width)), 0.125f);
+        ed_tensor *at = ed_floor_mod(ed_range(0, 7 * n, .delta = 7, .dtype = ED_INT64), ROWS);
         for (int64_t i = 0; i < ed_size(x); i++)
             sums[i / width * 7 % ROWS * width + i % width] += 0.125f * (float)i;
         ed_tensor *v = ed_variable(ed_zeros(ED_SHAPE(ROWS, width)));
         assert_true(ed_scatter_add(v, ed_cast(at, dtypes[k / 2 % 2]), x));
         const float *got = ed_data(ed_value(v));
         for (int64_t i = 0; i < ROWS * width; i++) assert_true(got[i] == sums[i]);
-        got = ed_data(ed_scatter_nd(ed_reshape(at, ED_SHAPE(N, 1)), x, ED_SHAPE(ROWS, width)));
+        got = ed_data(ed_scatter_nd(ed_reshape(at, ED_SHAPE(n, 1)), x, ED_SHAPE(ROWS, width)));
         for (int64_t i = 0; i < ROWS * width; i++) assert_true(got[i] == sums[i]);
     }
     ed_set_num_threads(threads);
