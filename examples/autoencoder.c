@@ -1,10 +1,11 @@
 /*
  * Digits through a bottleneck of 32 numbers and back: the network learns to give its input without
  * the noise. Writes an image with examples above and its answers below.
- * autoencoder [FILE.png ["small"]]
+ * autoencoder [FILE.png [small [EPOCHS]]]
  */
 #include <eddy.h>
 #include "examples/digits.h"
+#include <stdlib.h>
 
 enum { NUMBERS = 32, PIXELS = 28 * 28, SHOWN = 10 };
 
@@ -37,13 +38,14 @@ int main(int argc, char **argv)
 {
     const char *file = argc > 1 ? argv[1] : "autoencoder.png";
     const bool small = argc > 2;
+    const int epochs = argc > 3 ? atoi(argv[3]) : small ? 8 : 20;
     ed_set_seed(1);
     ed_tensor *x = draw_images(small ? 3000 : 20000, 1), *test = draw_images(500, 2);
 
     ed_layer *model = autoencoder();
     ed_model_compile(model, .optimizer = ed_optimizer_adam(.learning_rate = 2e-3),
                      .loss = ed_loss_binary_crossentropy());
-    ed_model_fit(model, noisy(x), x, .epochs = small ? 8 : 20, .batch_size = 64, .verbose = 2);
+    ed_model_fit(model, noisy(x), x, .epochs = epochs, .batch_size = 64, .verbose = 2);
 
     ed_tensor *seen = noisy(test), *said = ed_model_predict(model, seen);
     printf("mean squared error of the noise: %.4f\n", mean_squared(seen, test));

@@ -1,10 +1,11 @@
 /*
  * Two networks against each other (Goodfellow et al., 2014): the maker makes images of random
  * numbers, the judge tells them from digits, and each learns from the other.
- * gan [FILE.png ["small"]]
+ * gan [FILE.png [STEPS]]
  */
 #include <eddy.h>
 #include "examples/digits.h"
+#include <stdlib.h>
 
 enum { NUMBERS = 16, BATCH = 64, PIXELS = 28 * 28, ROWS = 8 };
 
@@ -38,7 +39,7 @@ static double difference(ed_tensor *images, ed_tensor *digits)
 int main(int argc, char **argv)
 {
     const char *file = argc > 1 ? argv[1] : "gan.png";
-    const int steps = argc > 2 ? 1000 : 10000;
+    const int steps = argc > 2 ? atoi(argv[2]) : 10000;
     ed_set_seed(1);
     ed_layer *maker = ed_layer_sequential("maker", ed_layer_dense(128, .activation = "relu"),
                                           ed_layer_batch_normalization(.momentum = 0.8),
@@ -62,7 +63,7 @@ int main(int argc, char **argv)
         tape = ed_tape_begin();
         ed_tensor *maker_loss = cost(judge, make(maker, BATCH), 1, noise);
         ed_minimize(maker_adam, tape, maker_loss, maker);
-        if (step % (steps / 5) == 0)
+        if (step % (steps < 5 ? 1 : steps / 5) == 0)
             printf("step %d: losses of the judge %.3f, of the maker %.3f\n", step,
                    ed_item(judge_loss), ed_item(maker_loss));
     }

@@ -1,13 +1,14 @@
 /*
- * A convolutional network that reads digits, trained by compile and fit: mnist_cnn [DIR | small].
- * DIR holds MNIST's four files (plain or .gz); there it comes to 99 % in three epochs. Without it
- * the program draws digits of its own.
+ * A convolutional network that reads digits, trained by compile and fit. DIR holds MNIST's four
+ * files (plain or .gz); there it comes to 99 % in three epochs. Without it the program draws digits
+ * of its own. mnist_cnn [DIR | small [EPOCHS]]
  */
 #include <eddy.h>
 #include "examples/digits.h"
+#include <stdlib.h>
 #include <string.h>
 
-enum { EPOCHS = 3, BATCH = 64, SHOWN = 5 };
+enum { BATCH = 64, SHOWN = 5 };
 
 static ed_dataset *digits(const char *dir, bool train, int64_t count)
 {
@@ -23,6 +24,7 @@ int main(int argc, char **argv)
 {
     const bool small = argc > 1 && !strcmp(argv[1], "small");
     const char *dir = argc > 1 && !small ? argv[1] : NULL;
+    const int epochs = argc > 2 ? atoi(argv[2]) : 3;
     ed_set_seed(1);
     ed_dataset *train = digits(dir, true, small ? 4000 : 30000);
     ed_dataset *test = digits(dir, false, small ? 500 : 5000);
@@ -33,12 +35,12 @@ int main(int argc, char **argv)
         ed_layer_conv2d(32, ED_INTS(3), .activation = "relu"), ed_layer_max_pooling2d(),
         ed_layer_flatten(), ed_layer_dense(128, .activation = "relu"), ed_layer_dropout(0.3),
         ed_layer_dense(10));
-    const double steps = EPOCHS * (double)ed_dataset_batches(train);
+    const double steps = epochs * (double)ed_dataset_batches(train);
     ed_model_compile(
         model, .optimizer = ed_optimizer_adam(.schedule = ed_schedule_cosine_decay(3e-3, steps)),
         .loss = ed_loss_sparse_categorical_crossentropy(.from_logits = true),
         .metrics = ED_OBJECTS(ed_metric_sparse_categorical_accuracy(.name = "accuracy")));
-    ed_model_fit(model, train, NULL, .epochs = EPOCHS, .validation_x = test, .verbose = 2);
+    ed_model_fit(model, train, NULL, .epochs = epochs, .validation_x = test, .verbose = 2);
 
     ed_history *reached = ed_model_evaluate(model, test, NULL);
     printf("accuracy on %lld other digits: %.2f %%\n", (long long)ed_dataset_rows(test),

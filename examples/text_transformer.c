@@ -1,10 +1,10 @@
 /*
  * A small transformer that learns a text letter by letter and then writes: each position attends to
  * those before it (Vaswani et al., 2017), and says which letter comes next.
- * text_transformer [small]
+ * text_transformer [EPOCHS]
  */
 #include <eddy.h>
-#include <string.h>
+#include <stdlib.h>
 
 enum { LENGTH = 32, WIDTH = 48, HEADS = 4, BLOCKS = 2, BATCH = 16 };
 
@@ -76,7 +76,7 @@ static void write_on(ed_layer *model, ed_tensor *all)
 
 int main(int argc, char **argv)
 {
-    const bool small = argc > 1 && !strcmp(argv[1], "small");
+    const int epochs = argc > 1 ? atoi(argv[1]) : 30;
     ed_set_seed(2);
 
     /* Every excerpt of the text, and what follows each of its letters: [excerpts, LENGTH] both. */
@@ -91,8 +91,7 @@ int main(int argc, char **argv)
                      .optimizer = ed_optimizer_adam(.learning_rate = 3e-3, .global_clipnorm = 1),
                      .loss = ed_loss_sparse_categorical_crossentropy(.from_logits = true),
                      .metrics = ED_OBJECTS(ed_metric_sparse_categorical_accuracy(.name = "right")));
-    ed_model_fit(model, excerpts, following, .epochs = small ? 16 : 30, .batch_size = BATCH,
-                 .verbose = 2);
+    ed_model_fit(model, excerpts, following, .epochs = epochs, .batch_size = BATCH, .verbose = 2);
     ed_history *reached = ed_model_evaluate(model, excerpts, following);
     printf("accuracy of the next letter: %.1f %%\n", 100 * ed_history_last(reached, "right"));
     write_on(model, all);

@@ -1,10 +1,11 @@
 /*
  * A model with two answers about one image: which digit it shows (classes) and how strong it is (a
  * number). Both heads share the layers that look at the image; each has a loss of its own.
- * two_heads [small]
+ * two_heads [small [EPOCHS]]
  */
 #include <eddy.h>
 #include "examples/digits.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { TESTED = 1000, SHOWN = 5 };
@@ -23,6 +24,7 @@ static ed_tensor *data(int64_t n, uint64_t seed, ed_list **answers)
 int main(int argc, char **argv)
 {
     const bool small = argc > 1 && !strcmp(argv[1], "small");
+    const int epochs = argc > 2 ? atoi(argv[2]) : small ? 5 : 10;
     ed_set_seed(1);
     ed_list *y, *test_y;
     ed_tensor *x = data(small ? 6000 : 30000, 1, &y), *test_x = data(TESTED, 2, &test_y);
@@ -45,7 +47,7 @@ int main(int argc, char **argv)
         .loss_weights = ED_FLOATS(1, 10),
         .metrics = ED_OBJECTS(ed_metric_sparse_categorical_accuracy(.name = "accuracy")));
     ed_model_add_metric(model, 1, ed_metric_mean_absolute_error(.name = "mae"));
-    ed_model_fit(model, x, y, .epochs = small ? 5 : 10, .verbose = 2);
+    ed_model_fit(model, x, y, .epochs = epochs, .verbose = 2);
 
     ed_history *reached = ed_model_evaluate(model, test_x, test_y);
     printf("on %d other images: %.1f %% of the digits right, strength wrong by %.3f\n", TESTED,

@@ -2,10 +2,11 @@
  * A variational autoencoder (Kingma and Welling, 2013): the encoder gives for each digit a normal
  * distribution of a few numbers, the decoder makes an image of numbers drawn from it. Numbers drawn
  * from the standard normal distribution then make digits that nobody wrote.
- * vae [FILE.png ["small"]]
+ * vae [FILE.png [small [EPOCHS]]]
  */
 #include <eddy.h>
 #include "examples/digits.h"
+#include <stdlib.h>
 
 enum { NUMBERS = 8, PIXELS = 28 * 28, ROWS = 8 };
 
@@ -46,6 +47,7 @@ int main(int argc, char **argv)
 {
     const char *file = argc > 1 ? argv[1] : "vae.png";
     const bool small = argc > 2;
+    const int epochs = argc > 3 ? atoi(argv[3]) : small ? 10 : 30;
     ed_set_seed(1);
     ed_layer *decoder = ed_layer_sequential("decoder", ed_layer_dense(256, .activation = "relu"),
                                             ed_layer_dense(PIXELS, .activation = "sigmoid"));
@@ -53,7 +55,7 @@ int main(int argc, char **argv)
     ed_tensor *x = draw_images(small ? 2000 : 20000, 1), *test = draw_images(500, 2);
     ed_model_compile(model, .optimizer = ed_optimizer_adam(.learning_rate = 2e-3),
                      .loss = ed_loss_binary_crossentropy());
-    ed_model_fit(model, x, x, .epochs = small ? 10 : 30, .batch_size = 64, .verbose = 2);
+    ed_model_fit(model, x, x, .epochs = epochs, .batch_size = 64, .verbose = 2);
 
     printf("mean squared error of images that come back: %.4f\n",
            mean_squared(ed_model_predict(model, test), test));
