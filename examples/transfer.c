@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 {
     const bool small = argc > 1 && !strcmp(argv[1], "small");
     ed_set_seed(1);
-    ed_tensor *y, *drawn = draw_digits(small ? 6000 : 30000, 1, &y);
+    ed_tensor *y, *drawn = draw_digits(small ? 3000 : 30000, 1, &y);
     ed_tensor *x = ed_div(ed_cast(drawn, ED_FLOAT32), 255);
     ed_list *old_digits = only(x, y, OLD, true), *new_digits = only(x, y, OLD, false);
     ed_list *few = part(new_digits, 0, EXAMPLES), *others = part(new_digits, EXAMPLES, ED_END);
