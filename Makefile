@@ -108,6 +108,8 @@ FAST    = $(OPT:-O2=-O3)
 $(patsubst %,$(OBJ)/%.o,tensor/copy tensor/memory tensor/scope tensor/tensor ops/execute ops/elementwise ops/shape ops/slice ops/sort autodiff/gradient autodiff/tape lua/garbage lua/handle lua/ops ops/kernels/factor): SIMDFLAGS += $(FAST)
 # The inner loop of a product or a maximum is a hundred bytes: where it begins in a cache line is worth up to 20 %.
 $(OBJ)/ops/kernels/gemm.%.o $(OBJ)/ops/reduce.%.o: FAST = $(OPT:-O2=-O3) -falign-loops=64
+# The sanitizers' tests spend much of their time in tiles of products, which -O1 makes twice as slow there.
+$(OBJ)/ops/kernels/gemm_tile.%.o: FAST = $(if $(filter -O1,$(OPT)),-O2,$(OPT:-O2=-O3))
 # Loops over vectors compute several at a time (ops/vector_loops.typed.h): mixed, their chains of operations take up to 30 % less.
 $(patsubst %,$(OBJ)/ops/%.%.o,activation activation_keras compound log_cosh math quotients): FAST = $(OPT:-O2=-O3) $(if $(CLANG),,-fschedule-insns)
 $(OBJ)/ops/cast.%.o $(OBJ)/ops/compare.%.o: FAST = $(OPT) $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic)
