@@ -21,7 +21,7 @@ enum { THREADS_MOST = 64 };
  * together are 0..n-1, in any order, some at the same time, and returns when all have returned.
  * worker differs between calls that run at the same time: a number for scratch memory. A call
  * within a range, or while another thread's work has the pool, or with grain >= n, does everything
- * in the calling thread.
+ * in the calling thread, in order.
  */
 typedef void (*threads_range)(int64_t first, int64_t last, int worker, void *user);
 void threads_run(int64_t n, int64_t grain, threads_range range, void *user);

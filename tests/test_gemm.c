@@ -232,12 +232,13 @@ static void test_epilogues(void **state)
     each_isa(epilogues);
 }
 
-/* Products whose packed panels all threads share: one takes its columns in groups, two take rows
- * several times, with blocks of k in groups of two and one and in one group. */
+/* Large products: two of several threads, each with a large piece; one that takes its columns in
+ * groups; two that take rows several times, with blocks of k in groups of two and one and in
+ * one. */
 static void large(void)
 {
     static const int sizes[][3] = {
-        {337, 317, 350}, {360, 300, 330}, {115, 3601, 330}, {170, 1203, 570}, {290, 1003, 700}};
+        {600, 520, 330}, {520, 600, 350}, {115, 3601, 330}, {170, 1203, 570}, {290, 1003, 700}};
     static double wide_bias[3601];
     static float bias[3601];
     for (int i = 0; i < 3601; i++) bias[i] = (float)(wide_bias[i] = 3 * draw());
@@ -252,10 +253,46 @@ static void large(void)
     ed_set_num_threads(threads);
 }
 
+/* The only product of a batch is large, and its operands do not begin where their memory does. */
+static void large_of_batch(void)
+{
+    enum { M = 340, N = 330, K = 331, ROWS = 3 };
+    const int threads = ed_num_threads();
+    matrix a = make(false, M + ROWS, K, plain), b = make(false, K + ROWS, N, plain);
+    matrix c = make(false, M + ROWS, N, plain);
+    gemm_batch batch = {1, &(int64_t){ROWS * K}, &(int64_t){ROWS * N}, &(int64_t){ROWS * N}};
+    memset(c.data, 0xff, (size_t)c.length * 4);
+    ed_set_num_threads(1);
+    assert_true(gemm_batch_f32(&batch, M, N, K, a.data, K, 1, b.data, N, 1, c.data, N, NULL));
+    for (int64_t j = 0; j < ROWS * N; j++) assert_true(isnan(get(&c, 0, j)));
+    a.origin += ROWS * K, b.origin += ROWS * N, c.origin += ROWS * N;
+    a.rows = M, b.rows = K;
+    compare(&a, &b, &c, NULL);
+    free(a.data), free(b.data), free(c.data);
+    ed_set_num_threads(threads);
+}
+
 static void test_large(void **state)
 {
     (void)state;
     each_isa(large);
+    each_isa(large_of_batch);
+}
+
+/* Blocks of k side by side, more threads than tiles; the last block is the shortest. */
+static void deep(void)
+{
+    const int threads = ed_num_threads();
+    ed_set_num_threads(64);
+    check(false, 4, 633, 1281, plain, plain, 0, NULL);
+    check(true, 4, 313, 769, plain, plain, 0, NULL);
+    ed_set_num_threads(threads);
+}
+
+static void test_deep(void **state)
+{
+    (void)state;
+    each_isa(deep);
 }
 
 /* C - A B from what C holds: elements as they should be, the bits of one thread for any number of
@@ -515,6 +552,7 @@ int main(void)
         cmocka_unit_test(test_bits),         cmocka_unit_test(test_fma_sets_agree),
         cmocka_unit_test(test_batch),        cmocka_unit_test(test_large),
         cmocka_unit_test(test_subtractions), cmocka_unit_test(test_shared_rows),
+        cmocka_unit_test(test_deep),
     };
     blas_rule = BLAS_NEVER; /* tests/test_blas.c has what OpenBLAS computes */
     return cmocka_run_group_tests(tests, NULL, NULL);

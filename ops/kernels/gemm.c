@@ -411,10 +411,11 @@ static bool run(const gemm_job *job, const gemm_batch *batch)
     }
     int64_t threads = thread_count(job, count);
     if (count == 1 && gemm_is_large(job)) {
+        if (job->lower && !batch) return run_lower(job);
         gemm_job large = *job;
-        large.large = (int)threads;
-        if (job->lower) return run_lower(job);
-        if (is_large(&large, threads)) return run_grid(&large, NULL, 1, threads);
+        large.large = true;
+        large.at_once = (int)threads;
+        if (is_large(&large, threads)) return run_grid(&large, batch, 1, threads);
     }
     if (count > 1 && packs_alike(job, batch, count, threads))
         return run_alike(job, batch, count, threads);

@@ -20,8 +20,9 @@
  * they are. Stripes differ in height by one row at most rather than leave a thin last one.
  *
  * Products of one row or one column take loops of their own (gemm_row.simd.c). Products of few
- * columns, which would leave lanes idle, are turned over: C's rows become lanes. Lanes beyond the
- * last column are computed with whatever the packed panel holds there, and not stored.
+ * columns, which would leave lanes idle, are turned over, and so are those of few rows with a B
+ * that lies by columns: C's rows become lanes. Lanes beyond the last column are computed with
+ * whatever the packed panel holds there, and not stored.
  */
 #include "ops/kernels/isa.h"
 
@@ -33,9 +34,9 @@ enum {
     LINE_64 = (ROWS * 8 + BYTES - 1) / BYTES * BYTES,
     SMALL_B = 64 * 1024, /* bytes of B that are read where they lie */
     PACKED = 640 * 1024, /* bytes of B that are packed at a time */
-    TURNED = 512,        /* rows of C that a turned product sums at a time */
+    TURNED = 512,        /* rows of C, or columns, that a turned product sums at a time */
     FEW = 2 * PANEL,     /* bytes of the rows of A whose product with rows of B is turned */
-    SUMS = 80,           /* the same of a product of runs, whole vectors of them */
+    SUMS = 80,           /* rows of C that a product of runs sums, whole vectors of them */
 };
 
 INLINE int line_of(bool wide)
@@ -56,17 +57,25 @@ INLINE int64_t turned_stride(bool wide, int64_t rows)
     return round_up(min(rows, TURNED) * size_of(wide), BYTES);
 }
 
+/* Bytes that the panels of k steps and so many columns, or fewer, take at most at a time. */
+static int64_t most_packed(bool wide, int64_t k, int64_t columns)
+{
+    return min(k * round_up(columns * size_of(wide), PANEL), PACKED);
+}
+
+/* Enough for every smaller job too: the last block of k, the last piece. */
 size_t ISA_NAME(gemm_scratch)(const gemm_job *job)
 {
     const bool wide = job->wide;
-    int64_t k = gemm_block(wide, job->k), row = packed_row(wide, job->k, job->n), sums = 0;
-    if (job->n * size_of(wide) <= PANEL) {
+    const int64_t size = size_of(wide), k = gemm_block(wide, job->k);
+    int64_t panels = most_packed(wide, k, job->n), sums = 0;
+    if (job->n * size <= PANEL) { /* turned or not */
         sums = job->n * turned_stride(wide, job->m);
-        row = PANEL + packed_row(wide, job->k, min(job->m, TURNED));
-    } else if (job->b_col != size_of(wide)) {
-        sums = min(job->n, TURNED) * turned_stride(wide, min(job->m, FEW / size_of(wide)));
+        panels = k * PANEL + most_packed(wide, k, min(job->m, TURNED));
+    } else if (job->b_row == size && job->b_col != size) { /* see reads_columns */
+        sums = min(job->n, TURNED) * turned_stride(wide, min(job->m, FEW / size));
     }
-    size_t bytes = (size_t)(k * (row + line_of(wide)) + sums);
+    size_t bytes = (size_t)(k * line_of(wide) + panels + sums);
     size_t strip = ISA_NAME(gemm_row_scratch)(wide, job->n == 1 ? job->m : job->n);
     return (size_t)round_up((int64_t)(bytes > strip ? bytes : strip), 64);
 }
@@ -134,10 +143,10 @@ static bool can_pack_on_the_way(const gemm_job *job, int64_t width)
     return job->b_col == size && width * size == PANEL;
 }
 
-/* The tiles that read a panel at b and pack it where t has it. */
-static const tile_function *packing_tiles(const gemm_job *job, tile *t, const char *b)
+/* The tiles that read a panel at b and pack it. */
+static const tile_function *packing_tiles(const gemm_job *job, tile *t, const char *b, char *packed)
 {
-    t->packed = (char *)t->b;
+    t->packed = packed;
     t->b = b;
     t->b_row = job->b_row;
     return ISA_NAME(gemm_packing_tiles)[job->wide];
@@ -172,16 +181,17 @@ static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t
             int vecs = width * size > BYTES ? 2 : 1;
             const char *b = job->b + p * job->b_row + (j + done) * job->b_col;
             const tile_function *tiles = ISA_NAME(gemm_tiles)[wide][vecs - 1][t.a_row == size];
-            t.b = panels + done * size * t.k;
+            char *const packed = panels + done * size * t.k;
+            t.b = packed;
             t.b_row = PANEL;
             if (direct_b && width * size == vecs * BYTES) {
                 t.b = b;
                 t.b_row = job->b_row;
             } else if (s == 0 && t.a_row == size && can_pack_on_the_way(job, width)) {
-                tiles = packing_tiles(job, &t, b);
+                tiles = packing_tiles(job, &t, b, packed);
             } else if (s == 0) {
                 ISA_NAME(gemm_pack_lines)
-                (wide, width, t.k, b, job->b_col, job->b_row, (char *)t.b, PANEL);
+                (wide, width, t.k, b, job->b_col, job->b_row, packed, PANEL);
             }
             tile_at(&t, job, i, j + done);
             t.lanes = (int)(width - (vecs - 1) * panel / 2);
@@ -340,7 +350,8 @@ INLINE void turned_out(const gemm_job *job, const bool wide, int64_t i, int64_t 
     }
 }
 
-/* A narrow product: C's rows become lanes, in strips whose sums are turned over at the end. */
+/* A product of few columns or rows: C's rows become lanes, in strips whose sums are turned over at
+ * the end. */
 static void turned_run(const gemm_job *job, char *scratch)
 {
     const bool wide = job->wide;
@@ -395,7 +406,7 @@ void ISA_NAME(gemm_rows)(const gemm_job *job, int64_t p, bool packs, char *panel
             const tile_function *tiles = ISA_NAME(gemm_tiles)[wide][vecs - 1][true];
             t.a = stripe;
             t.b = at, t.b_row = PANEL;
-            if (s == 0 && on_the_way) tiles = packing_tiles(job, &t, b);
+            if (s == 0 && on_the_way) tiles = packing_tiles(job, &t, b, at);
             tile_at(&t, job, i, j);
             tiles[rows - 1](&t);
             i += rows;
@@ -421,8 +432,9 @@ void ISA_NAME(gemm_piece)(const gemm_job *job, char *scratch)
             const gemm_job part = gemm_part(job, 0, job->m, j, min(TURNED, job->n - j));
             turned_run(&part, scratch);
         }
-    } else
+    } else {
         tiles_run(job, scratch);
+    }
 }
 
 #endif

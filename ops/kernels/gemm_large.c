@@ -13,6 +13,8 @@
  *        | thread 1 |     |                   |
  *        +----------+     +-------------------+
  *
+ * The rows that one thread takes alone pack the panels on their way, the first of them.
+ *
  * Threads that share panels read from each other's caches and wait for each other: pieces that
  * know nothing of each other (gemm.c) are up to a tenth faster, although they pack some elements
  * several times. A lower product, whose rows differ in work, is shared.
@@ -93,8 +95,8 @@ static int64_t first_row(const large *l, int64_t i)
     return smaller(l->job.m, stripes * i / l->pieces * l->tile_rows);
 }
 
-/* Whether one thread computes all of it: then the first rows pack the panels on their way. */
-static bool alone(const large *l)
+/* Whether the first rows pack the panels on their way: one thread computes all of it, in order. */
+static bool packs_on_the_way(const large *l)
 {
     return l->workers == 1 && !l->job.lower;
 }
@@ -110,8 +112,8 @@ static void run_rows(int64_t first, int64_t last, int worker, void *user)
         if (columns <= 0) continue;
         const gemm_job piece = gemm_part(&l->job, row, end - row, 0, columns);
         char *scratch = l->scratch + l->each * (size_t)worker;
-        for (int64_t p = l->p; p < l->end; p += l->block)
-            ISA_CALL(gemm_rows)(&piece, p, i == 0 && alone(l), block_panels(l, p), scratch);
+        for (int64_t p = l->p; p < l->end; p += l->block) ISA_CALL(gemm_rows)
+        (&piece, p, i == 0 && packs_on_the_way(l), block_panels(l, p), scratch);
     }
 }
 
@@ -129,7 +131,7 @@ static void cut_rows(large *l)
 /* Bytes of B that are packed at a time. */
 static int64_t panels_bytes(const large *l)
 {
-    const int64_t many = l->job.large > 2 ? 2 * PANELS_BYTES / l->job.large : PANELS_BYTES;
+    const int64_t many = l->job.at_once > 2 ? 2 * PANELS_BYTES / l->job.at_once : PANELS_BYTES;
     return many < LEAST_PANELS ? LEAST_PANELS : many;
 }
 
@@ -184,7 +186,7 @@ void gemm_large(const gemm_job *job, int workers, char *scratch)
         l.column = j;
         for (l.p = 0; l.p < job->k; l.p = l.end) {
             l.end = smaller(l.p + l.steps, job->k);
-            if (!alone(&l))
+            if (!packs_on_the_way(&l))
                 threads_run_among(workers, quotient_up(l.job.n, l.tile_columns), 4, pack_panels,
                                   &l);
             threads_run_among(workers, l.pieces, 1, run_rows, &l);

@@ -13,7 +13,8 @@ typedef struct gemm_job {
     bool wide; /* float64, else float32 */
     bool relu;
     bool blas;            /* OpenBLAS computes it, see blas.h */
-    int large;            /* gemm_large computes it, one of so many at a time; 0: it does not */
+    bool large;           /* gemm_large computes it, ... */
+    int at_once;          /* ... one of so many at a time */
     bool subtract, lower; /* see gemm_epilogue */
     int64_t m, n, k;
     const char *a, *b;

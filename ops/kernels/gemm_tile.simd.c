@@ -12,7 +12,7 @@
 enum {
     PREFETCH_ROWS = 5, /* of C before each run, if there are several */
     AHEAD = 128,       /* elements from a step of packed rows of A to what is asked for then */
-    STEPS_AHEAD = 8,   /* the same of B, whose rows may be far from each other; where it gains */
+    STEPS_AHEAD = 8,   /* steps from one to the row of B that is asked for then, by AVX-512 */
     MOST_CELLS = 5,    /* that rows share */
     NEAR = 5,          /* rows of A with a pointer: 14 offsets from one would not be registers */
 };
