@@ -27,7 +27,7 @@ typedef void (*segment_loop)(SEGMENT_ARGUMENTS);
 
 enum {
     SEGMENT_AHEAD = 6,  /* rows that are fetched before they are needed */
-    SEGMENT_SAMPLE = 48 /* ids that tell how often neighbours are the same */
+    SEGMENT_SAMPLE = 48 /* ids that tell how often neighbours are the same, or are not sorted */
 };
 
 #ifdef ISA
@@ -252,8 +252,10 @@ static bool fill_absent(ed_call *call, const segmenting *s, segment_kind kind)
     const segment_start v = start_of(kind, y->dtype, true);
     uint8_t *present = memory_zalloc((size_t)y->shape[0]);
     if (!present) return false;
-    for (int64_t i = 0; i < s->n; i++)
-        if (index_at(s->ids, i) >= 0) present[index_at(s->ids, i)] = 1;
+    for (int64_t i = 0; i < s->n; i++) {
+        const int64_t id = index_at(s->ids, i); /* unchecked in ranges that were left out */
+        if (id >= 0 && id < y->shape[0]) present[id] = 1;
+    }
     for (int64_t k = 0; k < y->shape[0]; k++)
         if (!present[k])
             copy_fill_row((size_t)s->element, &v, s->y + k * s->width * s->element, s->width);

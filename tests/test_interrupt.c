@@ -134,6 +134,7 @@ static ed_tensor *op_of_indices(int which, ed_tensor *x, ed_tensor *i)
     case 7: return ed_bincount(i, NULL, .maxlength = SIZE);
     case 8: return ed_take_along_axis(x, i, .axis = 0);
     case 9: return ed_list_get(ed_dynamic_partition(x, ed_cast(ed_greater(i, 3), ED_INT32), 2), 1);
+    case 10: return ed_unsorted_segment_max(x, i, 100);
     default: return NULL;
     }
 }
@@ -143,7 +144,7 @@ static void ops_of_indices_end_early_or_whole(void **state)
 {
     (void)state;
     ed_listener listener = {.before = interrupt_call};
-    for (int which = 0; which < 10; which++)
+    for (int which = 0; which < 11; which++)
         for (int bad = 0; bad < 2; bad++) {
             ED_SCOPE;
             ed_tensor *i = ed_range(0, SIZE, .dtype = ED_INT32);
