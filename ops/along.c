@@ -19,7 +19,7 @@ typedef struct along {
     int64_t extent;           /* of the indexed tensor's last axis */
     int64_t dense; /* lines of the cache to fetch of the next line for each element; 0: no more
                        than are needed */
-    bool foresees; /* whether the machine fetches well what is needed soon */
+    int64_t ahead; /* elements that are fetched so long before they are needed; 0: none are */
     bool outside;  /* whether an index is not in 0..extent-1, where that is found out on the way */
     const int64_t *indices;
     const char *from;
@@ -125,7 +125,7 @@ static int64_t along_dense(const along *a, const ed_tensor *x)
 static bool along_foresees(void)
 {
 #ifdef __x86_64__
-    return __builtin_cpu_is("intel");
+    return HARD(false, __builtin_cpu_is("intel"));
 #else
     return false;
 #endif
@@ -306,8 +306,8 @@ static bool take_kernel(ed_call *call)
     const ed_tensor *x = call->inputs[0], *indices = call->inputs[1], *y = call->outputs[0];
     along_begin(a);
     a->extent = x->shape[x->rank - 1];
-    a->foresees = along_foresees();
-    a->dense = along_dense(a, x);
+    a->ahead = along_foresees() ? 0 : ALONG_AHEAD;
+    a->dense = along_foresees() ? 0 : along_dense(a, x);
     a->from = x->data;
     a->to = y->data;
     const int64_t grain = y->size ? 1 + OPS_PARALLEL_WORK / a->n : 0;

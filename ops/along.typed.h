@@ -1,25 +1,25 @@
 /* Elements at indices along an axis, for one size of element. */
 
 /* n elements of a line at `from`, those at `some` indices, the line's from number j on, to number
- * `at` of the result. What is taken lies anywhere, and is fetched before it is needed: where most
- * of the next line's lines of the cache will be, all of them in their order, as memory likes to be
- * read; else element by element. */
+ * `at` of the result. What is taken lies anywhere, and is fetched before it is needed where that
+ * gains: where most of the next line's lines of the cache will be, all of them in their order, as
+ * memory likes to be read; else element by element. */
 static void TYPED(along_take)(const along *a, int64_t line, const int64_t *restrict some, int64_t j,
                               int64_t n, int64_t at)
 {
     const NUMBER *restrict from = (const NUMBER *)a->from + line;
     NUMBER *restrict to = (NUMBER *)a->to + at;
     int64_t i = 0;
-    if (!a->foresees && a->dense) {
+    if (a->dense) {
         const char *next_line = (const char *)(from + a->extent) + j * a->dense * ALONG_LINE;
         for (; i < n; i++) {
             for (int64_t k = 0; k < a->dense; k++)
                 __builtin_prefetch(next_line + (i * a->dense + k) * ALONG_LINE);
             to[i] = from[some[i]];
         }
-    } else if (!a->foresees) {
-        for (; i < n - ALONG_AHEAD; i++) {
-            __builtin_prefetch(from + some[i + ALONG_AHEAD]);
+    } else if (a->ahead) {
+        for (; i < n - a->ahead; i++) {
+            __builtin_prefetch(from + some[i + a->ahead]);
             to[i] = from[some[i]];
         }
     }

@@ -493,7 +493,7 @@ static void one_hot_far(int64_t first, int64_t last, int worker, void *user)
     const int64_t bytes = h->depth * h->element, most = bytes < HOT_SOME ? HOT_SOME / bytes : 1;
     char rows[2][HOT_BYTES] __attribute__((aligned(COPY_LINE)));
     (void)worker;
-    memset(rows, 0, sizeof rows);
+    for (int i = 0; i < 2; i++) memset(rows[i], 0, (size_t)(most * bytes));
     int64_t end = first + most < last ? first + most : last;
     one_hot_put(h, first, end, h->one, rows[0]);
     for (int now = 0; first < last; now = !now) {

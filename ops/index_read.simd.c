@@ -1,6 +1,6 @@
 /*
  * Reading indices: their range and order in one pass, by all threads, before anything is touched at
- * them; and as int64.
+ * them; the range of some, on the way; and as int64.
  */
 #include "ops/index.h"
 #include "ops/kernels/isa.h"

@@ -45,7 +45,8 @@ typedef struct scattering {
     const ed_tensor *indices;
     const int64_t *rows;
     int64_t count, width, step;
-    int64_t shares, extent; /* of threads, if there are several; of the rows */
+    int64_t extent; /* rows of `to`, which so many threads share */
+    int64_t shares;
 } scattering;
 
 #define TYPE f32
@@ -91,26 +92,40 @@ enum {
     SCATTER_SHARES = 8,               /* at most: each reads all indices */
 };
 
+/* The rows at.., as many as are read at once, by their numbers; room for those. */
+static scattering scatter_some(const scattering *s, int64_t at, int64_t *room)
+{
+    scattering some = *s;
+    some.count = s->count - at < SCATTER_ROWS ? s->count - at : SCATTER_ROWS;
+    some.rows = s->rows ? s->rows + at : index_some(s->indices, at, some.count, room);
+    some.from = s->from + at * s->step * (int64_t)dtype_size(s->dtype);
+    return some;
+}
+
 static void scatter_range(int64_t first, int64_t last, int worker, void *user)
 {
     const scattering *s = user;
-    const int64_t bytes = s->step * (int64_t)dtype_size(s->dtype);
     int64_t room[SCATTER_ROWS];
-    scattering some = *s;
     (void)worker;
     first *= SCATTER_COLUMNS;
     last = last * SCATTER_COLUMNS < s->width ? last * SCATTER_COLUMNS : s->width;
     for (int64_t at = 0; at < s->count; at += SCATTER_ROWS) {
-        some.count = s->count - at < SCATTER_ROWS ? s->count - at : SCATTER_ROWS;
-        some.rows = s->rows ? s->rows + at : index_some(s->indices, at, some.count, room);
-        some.from = s->from + at * bytes;
+        const scattering some = scatter_some(s, at, room);
         scatter_columns(&some, first, last);
     }
 }
 
+/* Takes the single elements whose rows are in first..last-1, and these rows; returns how many. */
 static int64_t scatter_take(const scattering *s, int64_t first, int64_t last, int64_t *rows,
                             void *taken)
 {
+    switch (s->dtype) {
+    case ED_FLOAT32: return scatter_take_f32(s, first, last, rows, taken);
+    case ED_FLOAT64: return scatter_take_f64(s, first, last, rows, taken);
+    case ED_INT32: return scatter_take_i32(s, first, last, rows, taken);
+    case ED_INT64: return scatter_take_i64(s, first, last, rows, taken);
+    default: break;
+    }
     switch (dtype_size(s->dtype)) {
     case 1: return scatter_take_u8(s, first, last, rows, taken);
     case 2: return scatter_take_u16(s, first, last, rows, taken);
@@ -124,21 +139,16 @@ static int64_t scatter_take(const scattering *s, int64_t first, int64_t last, in
 static void scatter_shares(int64_t first, int64_t last, int worker, void *user)
 {
     const scattering *s = user;
-    const int64_t element = (int64_t)dtype_size(s->dtype);
     int64_t room[SCATTER_ROWS], rows[SCATTER_ROWS];
-    uint64_t taken[SCATTER_ROWS];
-    scattering some = *s;
+    char taken[SCATTER_ROWS * 8] __attribute__((aligned(8)));
     (void)worker;
     first = s->extent * first / s->shares;
     last = s->extent * last / s->shares;
     for (int64_t at = 0; at < s->count; at += SCATTER_ROWS) {
-        some.count = s->count - at < SCATTER_ROWS ? s->count - at : SCATTER_ROWS;
-        some.rows = s->rows ? s->rows + at : index_some(s->indices, at, some.count, room);
-        some.from = s->from + at * s->step * element;
-        some.step = s->step;
+        scattering some = scatter_some(s, at, room);
         some.count = scatter_take(&some, first, last, rows, taken);
         some.rows = rows;
-        some.from = (const char *)taken;
+        some.from = taken;
         some.step = 1;
         scatter_columns(&some, 0, 1);
     }

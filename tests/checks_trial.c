@@ -402,7 +402,7 @@ static bool compare_output(findings *f, const trial *t, const char *what, int k,
 }
 
 #ifdef __x86_64__
-/* Whether the upper halves of vector registers are in use. */
+/* Whether the upper halves of vector registers are in use; they are not after `clean`. */
 __attribute__((target("avx"))) static bool wide_in_use(bool clean)
 {
     unsigned low, high;
@@ -411,23 +411,21 @@ __attribute__((target("avx"))) static bool wide_in_use(bool clean)
     return low & 0x44;
 }
 
-/* The same, where the processor tells. An op that leaves them so makes the scalar code of whoever
- * called it slower, on some processors thirty times. */
-static bool leaves_wide(void)
+/* The same where the processor tells, else false. An op that leaves them in use makes the scalar
+ * code of whoever called it slower, on some processors thirty times. */
+static bool leaves_wide(bool clean)
 {
     static int tells = -1;
-    const bool wide = tells > 0 && wide_in_use(false);
-    if (tells < 0) {
-        unsigned a = 0, b, c, d;
+    unsigned a = 0, b, c, d;
+    if (tells < 0)
         tells = __builtin_cpu_supports("avx") && __get_cpuid_count(13, 1, &a, &b, &c, &d) &&
                 a & 4 && !wide_in_use(true);
-    }
-    return wide;
+    return tells && wide_in_use(clean);
 }
 #else
-static bool leaves_wide(void)
+static bool leaves_wide(bool clean)
 {
-    return false;
+    return (void)clean, false;
 }
 #endif
 
@@ -436,8 +434,9 @@ static bool compare_with(findings *f, const trial *t, const ed_list *reference, 
 {
     ED_SCOPE;
     f->checks++;
+    leaves_wide(true);
     ed_list *y = trial_run(t);
-    bool ok = !leaves_wide() || found(f, "%s: wide registers are left in use", what);
+    bool ok = !leaves_wide(false) || found(f, "%s: wide registers are left in use", what);
     ok = ok && (y || found(f, "%s: %s", what, ed_error()));
     if (ok && y->size != reference->size)
         ok = found(f, "%s: %lld outputs, infer says %lld", what, (long long)y->size,

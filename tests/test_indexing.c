@@ -225,8 +225,8 @@ static void blocks(void **state)
                  "batch_to_space: block_shape [1099511627776] is too large");
 }
 
-/* More rows than are read at once, and single elements that threads share, by indices of both dtypes
- * and of one number or a matrix: the sums of a plain loop, with any number of threads. */
+/* More rows than are read at once, and single elements that threads share, by indices of both
+ * dtypes and of one number or a matrix: the sums of a plain loop, with any number of threads. */
 static void many_scatters(void **state)
 {
     (void)state;
