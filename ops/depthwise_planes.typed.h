@@ -245,8 +245,8 @@ VECTOR_INLINE void TYPED(planes_sums)(const planes_call *p, const planes_scratch
 }
 
 /* Folds the sums into the piece's kernel. Returns whether all are finite. */
-VECTOR_INLINE bool TYPED(planes_fold)(const planes_call *p, const planes_scratch *s, int64_t channel,
-                               int64_t piece)
+VECTOR_INLINE bool TYPED(planes_fold)(const planes_call *p, const planes_scratch *s,
+                                      int64_t channel, int64_t piece)
 {
     const depthwise_call *d = p->d;
     const int64_t m = d->multiplier, taps = d->w.extent[0] * d->w.extent[1];
