@@ -36,6 +36,6 @@ for wanted in 0.0.1 0.99 1; do
 done
 
 # Quickly compiled: it is the part of CMake that is tried.
-example sources -DCMAKE_DISABLE_FIND_PACKAGE_Eddy=ON "-DEDDY_MAKE_OPTIONS=OPT=-O0"
+example sources -DCMAKE_DISABLE_FIND_PACKAGE_Eddy=ON "-DEDDY_MAKE_OPTIONS=OPT=-O0;ISAS=baseline;DEBUG=-g0"
 [ -f "$folder/sources/_deps/eddy-build/eddy/libeddy.a" ] || { echo "check: the sources were not built" >&2; exit 1; }
 echo "check: CMake builds examples/cmake/ against an installation and from the sources"
