@@ -131,6 +131,12 @@ static bool along_foresees(void)
 #endif
 }
 
+/* Whether each index is for an element of its own line, one behind the other. */
+static bool take_is_plain(const along *a)
+{
+    return a->axis == a->rank - 1 && a->step == 1 && a->move[1] == 1;
+}
+
 #define TYPE u8
 #include "ops/along.typed.h"
 #define TYPE u16
@@ -251,12 +257,6 @@ static bool take_infer(ed_call *call)
     return ed_call_output(call, 0, call->inputs[0]->dtype, a->rank, a->shape);
 }
 
-/* Whether each index is for an element of its own line, one behind the other. */
-static bool take_is_plain(const along *a)
-{
-    return a->axis == a->rank - 1 && a->step == 1 && a->move[1] == 1;
-}
-
 /* Lines of a plain take, whose indices are looked at when they are in the cache anyway. */
 static void take_lines(int64_t first, int64_t last, int worker, void *user)
 {
@@ -293,10 +293,10 @@ static void take_range(int64_t first, int64_t last, int worker, void *user)
     const along *a = call->plan;
     (void)worker;
     for (int64_t line = first; line < last; line++) switch (dtype_size(call->inputs[0]->dtype)) {
-        case 1: along_line_u8(a, line); break;
-        case 2: along_line_u16(a, line); break;
-        case 4: along_line_u32(a, line); break;
-        default: along_line_u64(a, line);
+        case 1: along_take_line_u8(a, line); break;
+        case 2: along_take_line_u16(a, line); break;
+        case 4: along_take_line_u32(a, line); break;
+        default: along_take_line_u64(a, line);
         }
 }
 
@@ -306,8 +306,9 @@ static bool take_kernel(ed_call *call)
     const ed_tensor *x = call->inputs[0], *indices = call->inputs[1], *y = call->outputs[0];
     along_begin(a);
     a->extent = x->shape[x->rank - 1];
-    a->ahead = along_foresees() ? 0 : ALONG_AHEAD;
-    a->dense = along_foresees() ? 0 : along_dense(a, x);
+    const bool foresees = along_foresees();
+    a->ahead = foresees ? 0 : ALONG_AHEAD;
+    a->dense = foresees ? 0 : along_dense(a, x);
     a->from = x->data;
     a->to = y->data;
     const int64_t grain = y->size ? 1 + OPS_PARALLEL_WORK / a->n : 0;

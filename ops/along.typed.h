@@ -27,10 +27,14 @@ static void TYPED(along_take)(const along *a, int64_t line, const int64_t *restr
 }
 
 /* Line `line` of the result: to[j] = from[... index ...]. */
-static void TYPED(along_line)(const along *a, int64_t line)
+static void TYPED(along_take_line)(const along *a, int64_t line)
 {
     int64_t at[3];
     along_line(a, line, at);
+    if (take_is_plain(a)) {
+        TYPED(along_take)(a, at[0], a->indices + at[1], 0, a->n, line * a->n);
+        return;
+    }
     const NUMBER *from = (const NUMBER *)a->from + at[0];
     const int64_t *indices = a->indices + at[1];
     NUMBER *to = (NUMBER *)a->to + line * a->n;

@@ -21,8 +21,8 @@ void ISA_NAME(index_widen)(const int32_t *restrict v, int64_t n, int64_t *restri
     for (int64_t i = 0; i < n; i++) wide[i] = v[i];
 }
 
-bool ISA_NAME(index_within)(const int64_t *some, int64_t n, int64_t bound);
-bool ISA_NAME(index_within)(const int64_t *some, int64_t n, int64_t bound)
+bool ISA_NAME(index_inside)(const int64_t *some, int64_t n, int64_t bound);
+bool ISA_NAME(index_inside)(const int64_t *some, int64_t n, int64_t bound)
 {
     uint64_t signs = 0;
     for (int64_t i = 0; i < n; i++)
@@ -35,7 +35,7 @@ bool ISA_NAME(index_within)(const int64_t *some, int64_t n, int64_t bound)
 
 ISA_DECLARE(index_order, index_order_i32, const int32_t *v, int64_t first, int64_t last);
 ISA_DECLARE(index_order, index_order_i64, const int64_t *v, int64_t first, int64_t last);
-ISA_DECLARE(bool, index_within, const int64_t *some, int64_t n, int64_t bound);
+ISA_DECLARE(bool, index_inside, const int64_t *some, int64_t n, int64_t bound);
 ISA_DECLARE(int64_t, index_largest_i32, const int32_t *v, int64_t n);
 ISA_DECLARE(int64_t, index_largest_i64, const int64_t *v, int64_t n);
 ISA_DECLARE(void, index_widen, const int32_t *v, int64_t n, int64_t *wide);
@@ -130,7 +130,7 @@ void index_drop(const ed_tensor *indices, const int64_t *all)
 
 bool index_inside(const int64_t *some, int64_t n, int64_t bound)
 {
-    return ISA_CALL(index_within)(some, n, bound);
+    return ISA_CALL(index_inside)(some, n, bound);
 }
 
 bool index_refuse(const ed_call *call, int64_t index, int64_t at, int64_t bound)

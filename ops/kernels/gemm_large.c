@@ -13,7 +13,7 @@
  *        | thread 1 |     |                   |
  *        +----------+     +-------------------+
  *
- * The rows that one thread takes alone pack the panels on their way, the first of them.
+ * Where one thread takes all rows, the first of them pack the panels on their way.
  *
  * Threads that share panels read from each other's caches and wait for each other: pieces that
  * know nothing of each other (gemm.c) are up to a tenth faster, although they pack some elements
