@@ -7,14 +7,10 @@
 #ifdef ISA
 #include "ops/kernels/gemm_tile.h"
 
-/* How many bytes ahead lines of the cache are asked for where a step's elements adjoin: a panel
- * reads a short piece of every row, which the machine does not foresee, and what adjoins the pieces
- * is read next. Not measured with AVX-512. */
-#if defined(__AVX512F__)
-enum { AHEAD = 0 };
-#else
+/* How many bytes ahead lines of the cache are asked for where a step's elements adjoin: a panel or
+ * stripe reads a short piece of every row, which the machine does not foresee, and what adjoins the
+ * pieces is read next. */
 enum { AHEAD = 2 * PANEL };
-#endif
 
 /* Packs k steps of as many lines as there are lanes, see pack_lines. The last piece reaches back
  * into the one before it. */
@@ -48,7 +44,7 @@ INLINE void pack_lines(const bool wide, int64_t lines, int64_t k, const char *fr
         int64_t full = lines / lanes;
         int rest = (int)(lines % lanes);
         for (int64_t p = 0; p < k; p++, from += step, to += stride) {
-            if (AHEAD) __builtin_prefetch(from + AHEAD);
+            __builtin_prefetch(from + AHEAD);
             for (int64_t v = 0; v < full; v++) store(to + v * BYTES, load(from + v * BYTES));
             if (rest) store(to + full * BYTES, load_part(wide, from + full * BYTES, rest));
         }
