@@ -172,15 +172,18 @@ static void bernoulli_law(int64_t n, double *units, const double *parameters)
 /* ---- Distributions --------------------------------------------------------------------------- */
 
 /* A count beyond the integers of the dtype is the largest one. */
-static double held_count(ed_dtype dtype, double x)
+static void held_count(ed_dtype dtype, int64_t n, double *values)
 {
-    return dtype == ED_INT32 ? fmin(x, INT32_MAX) : dtype == ED_INT64 ? fmin(x, LARGEST) : x;
+    if (dtype != ED_INT32 && dtype != ED_INT64) return;
+    const double largest = dtype == ED_INT32 ? INT32_MAX : LARGEST;
+    for (int64_t i = 0; i < n; i++) values[i] = values[i] < largest ? values[i] : largest;
 }
 
 /* What is positive does not become 0. */
-static double held_positive(ed_dtype dtype, double x)
+static void held_positive(ed_dtype dtype, int64_t n, double *values)
 {
-    return fmax(x, dtype == ED_FLOAT32 ? 0x1p-126 : 0x1p-1022);
+    const double least = dtype == ED_FLOAT32 ? 0x1p-126 : 0x1p-1022;
+    for (int64_t i = 0; i < n; i++) values[i] = values[i] > least ? values[i] : least;
 }
 
 #define FINITE 0x1.fffffffffffffp1023
@@ -325,7 +328,7 @@ double distribution_parameter(const ed_tensor *x, const distribution_batch *b, i
 typedef struct sampling {
     const ed_call *call;
     philox p;
-    void *y;
+    char *y;
     int64_t samples; /* of each set of parameters */
 } sampling;
 
@@ -345,6 +348,21 @@ static void sample_block(const distribution *of, const philox *p, int64_t k, int
     memcpy(to, units + k % 2, (size_t)n * sizeof *to);
 }
 
+/* Writes numbers that the dtype holds, `step` elements apart. */
+static void write_values(ed_dtype dtype, int64_t n, const double *values, char *y, int64_t step)
+{
+    switch (dtype) {
+    case ED_FLOAT32:
+        for (int64_t i = 0; i < n; i++) ((float *)y)[i * step] = (float)values[i];
+        break;
+    case ED_INT32:
+        for (int64_t i = 0; i < n; i++) ((int32_t *)y)[i * step] = (int32_t)values[i];
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++) dtype_store(dtype, y, i * step, values[i]);
+    }
+}
+
 /* Numbers k of the samples go over all samples of one set of parameters, then the next. */
 static void sample_range(int64_t first, int64_t last, int worker, void *user)
 {
@@ -361,8 +379,9 @@ static void sample_range(int64_t first, int64_t last, int worker, void *user)
         n = last - k < s->samples - sample ? last - k : s->samples - sample;
         if (n > BLOCK) n = BLOCK;
         sample_block(of, &s->p, k, n, parameters, values);
-        for (int64_t i = 0; i < n; i++)
-            dtype_store(dtype, s->y, (sample + i) * b->size + set, of->held(dtype, values[i]));
+        of->held(dtype, n, values);
+        char *const to = s->y + (sample * b->size + set) * (int64_t)ed_dtype_size(dtype);
+        write_values(dtype, n, values, to, b->size);
     }
 }
 
@@ -404,7 +423,8 @@ bool distribution_reference(const ed_call *call)
         const int64_t k = i % b.size * (y->size / b.size) + i / b.size;
         double value;
         sample_block(of, &p, k, 1, parameters, &value);
-        ((double *)y->data)[i] = of->held(dtype, value);
+        of->held(dtype, 1, &value);
+        ((double *)y->data)[i] = value;
     }
     return true;
 }

@@ -27,7 +27,7 @@ typedef struct range_of {
 typedef struct distribution {
     law *sample; /* or, where sample k is made of the k-th uniform number alone, */
     unit_law *of_units;
-    double (*held)(ed_dtype dtype, double x); /* a sample as a number of the dtype */
+    void (*held)(ed_dtype dtype, int64_t n, double *values); /* made samples of the dtype */
     int n;
     range_of ranges[4];
 } distribution;
