@@ -2,7 +2,7 @@
  * eddy_bench: times Eddy's workloads, one line each behind a comment with the version:
  *
  *     # Eddy <TAB> version <TAB> compiler
- *     id <TAB> median seconds <TAB> fewest <TAB> most <TAB> unit <TAB> amount
+ *     id <TAB> median seconds <TAB> fewest <TAB> most <TAB> unit <TAB> amount <TAB> bytes moved
  *
  *   --threads N       Eddy's, and the limits' (default: all cores)
  *   --only A,B        ids that begin so, or whose name behind the point does
@@ -177,12 +177,12 @@ static int by_value(const void *a, const void *b)
 /* Prints the median of samples, and the fewest and the most seconds. */
 static void report(const workload *w, double *samples, int n)
 {
-    static const char *const units[] = {"calls",        "bytes",   "read",   "flops",
-                                        "double_flops", "written", "samples"};
+    static const char *const units[] = {"calls", "bytes",        "updated", "read",
+                                        "flops", "double_flops", "written", "samples"};
     qsort(samples, (size_t)n, sizeof *samples, by_value);
     double median = (samples[(n - 1) / 2] + samples[n / 2]) / 2;
-    printf("%s\t%.4e\t%.4e\t%.4e\t%s\t%.6g\n", w->id, median, samples[0], samples[n - 1],
-           units[w->unit], w->amount);
+    printf("%s\t%.4e\t%.4e\t%.4e\t%s\t%.6g\t%.6g\n", w->id, median, samples[0], samples[n - 1],
+           units[w->unit], w->amount, w->moved);
 }
 
 static void time_it(workload *w)

@@ -75,7 +75,7 @@ class Figures:
             elif len(cells) > 3:
                 seconds.setdefault(cells[0], []).append(float(cells[1]))
                 if len(cells) > 5:
-                    self.work[cells[0]] = [cells[4], float(cells[5])]
+                    self.work[cells[0]] = [cells[4], *map(float, cells[5:7])]
             else:
                 print(f"{name}: " + " ".join(cells), file=sys.stderr)
 

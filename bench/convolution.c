@@ -161,15 +161,20 @@ static void add_line_convs(void)
     for (size_t i = 0; i < sizeof line_convs / sizeof *line_convs; i++) {
         const line_conv *c = &line_convs[i];
         double flops = 2.0 * (double)(c->batch * c->in * c->out);
-        for (int a = 0; a < 3; a++) flops *= (double)((c->size[a] - c->k[a] + 1) * c->k[a]);
+        int64_t from = 1, to = 1;
+        for (int a = 0; a < 3; a++) {
+            from *= c->size[a], to *= c->size[a] - c->k[a] + 1;
+            flops *= (double)((c->size[a] - c->k[a] + 1) * c->k[a]);
+        }
         workload w = {BENCH_FLOPS,
                       flops,
+                      4.0 * (double)(c->batch * (from * c->in + to * c->out)),
                       .make = make_line_conv,
                       .run = line_forward,
                       .check = check_line_conv,
                       .row = c};
         bench_add(w, "%s", c->name);
-        w.forward = w.run, w.amount *= 3;
+        w.forward = w.run, w.amount *= 3, w.moved *= 2.5;
         bench_add(w, "%s_grad", c->name);
     }
 }
@@ -245,7 +250,7 @@ static void add(workload w, const char *name, double gradient)
         workload both = w;
         w.n[NCHW] = both.n[NCHW] = nchw;
         bench_add(w, "%s_%s", name, nchw ? "nchw" : "nhwc");
-        both.forward = w.run, both.amount *= gradient;
+        both.forward = w.run, both.amount *= gradient, both.moved *= 2.5;
         bench_add(both, "%s_%s_grad", name, nchw ? "nchw" : "nhwc");
     }
 }
@@ -257,8 +262,9 @@ void bench_convolution(void)
         int64_t out = (c->size + c->stride - 1) / c->stride;
         double flops = 2.0 * (double)(c->batch * out * out * c->out) *
                        (double)(c->k * c->k * c->in / c->groups);
-        add((workload){BENCH_FLOPS, flops, .make = make_conv, .run = forward, .check = check_conv,
-                       .row = c},
+        double moved = 4.0 * (double)(c->batch * (c->size * c->size * c->in + out * out * c->out));
+        add((workload){BENCH_FLOPS, flops, moved, .make = make_conv, .run = forward,
+                       .check = check_conv, .row = c},
             c->name, 3);
     }
     add_line_convs();

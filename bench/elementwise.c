@@ -279,7 +279,7 @@ void bench_elementwise(void)
         const char *size = s ? "16M" : "1M";
         double n = s ? M16 : M1;
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) add_row(&rows[i], size, n);
-        workload w = {BENCH_BYTES, 12 * n, .run = assign_add, .make = make_variable};
+        workload w = {BENCH_UPDATED, 12 * n, .run = assign_add, .make = make_variable};
         w.check = check_assigned, w.n[0] = (int64_t)n;
         bench_add(w, "assign_add_%s", size);
     }

@@ -160,8 +160,8 @@ void bench_file(void)
         {"load_400MB_fresh", BENCH_BYTES, 2 * total, make_saved, load, trim},
         {"load_400MB_cold", BENCH_CALLS, 1, make_saved, load, forget},
         {"save_400MB_in_background", BENCH_CALLS, 1, make, save_in_background, wait_for_save},
-        {"step_400MB", BENCH_BYTES, 3 * total, make, step, NULL},
-        {"step_400MB_during_save", BENCH_BYTES, 3 * total, make, step, begin_save}};
+        {"step_400MB", BENCH_UPDATED, 3 * total, make, step, NULL},
+        {"step_400MB_during_save", BENCH_UPDATED, 3 * total, make, step, begin_save}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         workload w = {rows[i].unit, rows[i].amount, .make = rows[i].make, .run = rows[i].run};
         w.before = rows[i].before, w.check = check, w.drop = drop;

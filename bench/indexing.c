@@ -210,8 +210,8 @@ void bench_indexing(void)
     w = (workload){BENCH_BYTES, 16.0 * M1, .make = make_scatter, .run = scatter_add,
                    .check = check_scatter};
     bench_add(w, "scatter_add_1M_into_1M");
-    w = (workload){BENCH_BYTES, 20.0 * TAKEN * WIDTH, .make = make_embedding, .run = embedding_step,
-                   .check = check_embedding};
+    w = (workload){BENCH_UPDATED, 20.0 * TAKEN * WIDTH, .make = make_embedding,
+                   .run = embedding_step, .check = check_embedding};
     bench_add(w, "embedding_sgd_16384_of_100000x64");
     w = (workload){BENCH_BYTES, 8.0 * M1, .make = make_groups, .check = check_groups};
     w.run = segment_sum, w.n[0] = 100;

@@ -177,7 +177,7 @@ void bench_optimizer(void)
         double parameters;
     } loads[] = {
         {"10M_in_1", 1, 10000000, 1e7}, {"10M_in_100", 100, 100000, 1e7}, {"mlp", 0, 0, 407050}};
-    workload w = {BENCH_BYTES, .make = make, .run = step, .check = check, .drop = drop};
+    workload w = {BENCH_UPDATED, .make = make, .run = step, .check = check, .drop = drop};
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         for (int i = 0; i < 3; i++) {
             w.row = &rows[k], w.amount = rows[k].bytes * loads[i].parameters;

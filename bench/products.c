@@ -159,6 +159,8 @@ void bench_product(void)
                       .run = multiply,
                       .check = check,
                       .row = r};
+        w.moved = (double)(r->batch * (r->m * r->k + r->k * r->n + r->m * r->n)) *
+                  (double)ed_dtype_size(r->dtype ? r->dtype : ED_FLOAT32);
         if (vector) w.unit = BENCH_READ, w.amount = 4.0 * (double)(r->k * r->k);
         bench_add(w, "%s", r->name);
         if (!strcmp(r->name, "bmm_64x128x128") || !strcmp(r->name, "mm_512")) {

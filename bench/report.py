@@ -2,7 +2,7 @@
 import math
 
 # unit: the limits that hold for it, of which the fastest counts, and how a rate is shown
-UNITS = {"bytes": (("copy", "update"), "GB/s"), "read": (("read", "update"), "GB/s"), "written": (("write_and_sync",), "GB/s"),
+UNITS = {"bytes": (("copy", "stream"), "GB/s"), "updated": (("update",), "GB/s"), "read": (("read",), "GB/s"), "written": (("write_and_sync",), "GB/s"),
          "flops": (("flops",), "GFLOP/s"), "double_flops": (("double_flops",), "GFLOP/s")}
 BEHIND = 0.95  # a ratio below which a peer is faster, and not by noise alone
 IN_CACHE = 1 << 24  # bytes up to which a workload is held against the cache's limit
@@ -21,15 +21,18 @@ def mean(ratios):
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
+def bound(unit, amount, work, own):
+    """Seconds that the machine needs for so much; 0: nothing is known."""
+    kinds = UNITS[unit][0] if unit in UNITS else ()
+    place = ("_cache" if amount <= IN_CACHE else "_memory") if unit in ("bytes", "updated", "read") else ""
+    names = [f"limit.{kind}{place}" for kind in kinds]
+    return min((amount * own[name] / work[name][1] for name in names if name in own), default=0)
+
+
 def limit(name, work, own):
-    """Seconds that the machine needs for a workload at least; None: nothing is known."""
-    unit, amount = work[name]
-    if unit not in UNITS:
-        return None
-    place = ("_cache" if amount <= IN_CACHE else "_memory") if unit in ("bytes", "read") else ""
-    bounds = [f"limit.{kind}{place}" for kind in UNITS[unit][0]]
-    times = [amount * own[bound] / work[bound][1] for bound in bounds if bound in own]
-    return min(times, default=None)
+    """Seconds that the machine needs for a workload at least; 0: nothing is known."""
+    unit, amount, *moved = work[name]
+    return max(bound(unit, amount, work, own), bound("bytes", sum(moved), work, own))
 
 
 def show(seconds):
@@ -61,9 +64,14 @@ class Table:
         times = [self.peers[peer][name] for peer in peers if name in self.peers[peer]]
         return min(times) / self.own[name] if times else None
 
+    def reached(self, name):
+        """The machine's limit over Eddy's time; 0: nothing is known."""
+        return limit(name, self.work, self.own) / self.own[name]
+
     def groups(self):
-        """For each group: how many rows have a peer, the geometric mean of the ratios to the fastest and to each peer."""
-        yield from head(["group", "rows", "fastest / Eddy", f"below {BEHIND}", *(f"{peer} / Eddy" for peer in self.peers)])
+        """For each group: how many rows have a peer, the geometric mean of the ratios to the fastest and to each peer, and how many
+        rows are behind a peer and at the machine's limit."""
+        yield from head(["group", "rows", "fastest / Eddy", f"below {BEHIND}", "at the limit", *(f"{peer} / Eddy" for peer in self.peers)])
         groups = {}
         for name in self.names:
             groups.setdefault(group_of(name), []).append(name)
@@ -72,7 +80,8 @@ class Table:
             fastest = [r for r in (self.ratio(name, self.peers) for name in names) if r]
             if not fastest:
                 continue
-            cells = [group, len(fastest), f"{mean(fastest):.2f}", sum(r < BEHIND for r in fastest)]
+            reached = sum(self.reached(name) >= BEHIND for name in names if self.ratio(name, self.peers))
+            cells = [group, len(fastest), f"{mean(fastest):.2f}", sum(r < BEHIND for r in fastest), reached]
             for peer in self.peers:
                 ratios = [r for r in (self.ratio(name, [peer]) for name in names) if r]
                 cells.append(f"{mean(ratios):.2f}" if ratios else "-")
@@ -81,15 +90,15 @@ class Table:
     def workloads(self):
         yield from head(["workload", "Eddy", *self.peers, "fastest / Eddy", "limit / Eddy"])
         for name in self.names:
-            ratio, bound = self.ratio(name, self.peers), limit(name, self.work, self.own)
+            ratio, reached = self.ratio(name, self.peers), self.reached(name)
             cells = [name, show(self.own[name])]
             cells += [show(times[name]) if name in times else "-" for times in self.peers.values()]
-            yield row(cells + [f"{ratio:.2f}" if ratio else "-", f"{bound / self.own[name]:.2f}" if bound else "-"])
+            yield row(cells + [f"{ratio:.2f}" if ratio else "-", f"{reached:.2f}" if reached else "-"])
 
     def limits(self):
         for name, seconds in self.own.items():
             if group_of(name) == "limit":
-                unit, amount = self.work[name]
+                unit, amount, *_ = self.work[name]
                 yield f"{name.split('.')[1].replace('_', ' ')} {amount / seconds / 1e9:.3g} {UNITS[unit][1]}"
 
 

@@ -32,20 +32,23 @@ static void need_python(void)
         if (!strstr(printed, what)) fail_msg("not printed: %s\n%s", what, printed);                \
     } while (0)
 
-/* Two rounds of two workloads, of which the second takes `seconds` at the best; a peer, a limit. */
+/* Two rounds of two workloads, of which the second takes `seconds` at the best; a peer, limits. */
 static const char *figures(const char *name, double seconds)
 {
     const char *path = in_folder("%s", name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file,
-            "{\"machine\": {\"processor\": \"P\", \"vectors\": \"V\", \"cores\": 2, \"memory\": 8,"
-            " \"system\": \"S\"}, \"versions\": {\"Eddy\": \"Eddy 1\", \"Other\": \"Other 2\"},"
-            " \"work\": {\"limit.flops\": [\"flops\", 4e9], \"a.calls\": [\"calls\", 0],"
-            " \"b.product\": [\"flops\", 1e9]}, \"memory\": {\"a.calls\": {\"Eddy\": 2e6}},"
-            " \"seconds\": {\"1\": {\"Eddy\": {\"limit.flops\": [%g, 1], \"a.calls\": [2e-6, 1e-6],"
-            " \"b.product\": [%g, 1]}, \"Other\": {\"b.product\": [8]}}}}",
-            seconds, seconds);
+    fprintf(
+        file,
+        "{\"machine\": {\"processor\": \"P\", \"vectors\": \"V\", \"cores\": 2, \"memory\": 8,"
+        " \"system\": \"S\"}, \"versions\": {\"Eddy\": \"Eddy 1\", \"Other\": \"Other 2\"},"
+        " \"work\": {\"limit.flops\": [\"flops\", 4e9], \"a.calls\": [\"calls\", 0],"
+        " \"b.product\": [\"flops\", 1e9, 4e8],"
+        " \"limit.copy_memory\": [\"bytes\", 2e9, 0]}, \"memory\": {\"a.calls\": {\"Eddy\": 2e6}},"
+        " \"seconds\": {\"1\": {\"Eddy\": {\"limit.flops\": [%g, 1], \"limit.copy_memory\": [1],"
+        " \"a.calls\": [2e-6, 1e-6],"
+        " \"b.product\": [%g, 1]}, \"Other\": {\"b.product\": [8]}}}}",
+        seconds, seconds);
     fclose(file);
     return path;
 }
@@ -75,10 +78,10 @@ static void tables_have_ratios_and_limits(void **state)
                          "print(\"\\n\".join(report.document(json.load(open(sys.argv[1])))))' %s",
                          figures("figures.json", 0.5)),
                      0);
-    assert_printed("This machine's limits: flops 8 GFLOP/s.");
-    assert_printed("| b | 1 | 16.00 | 0 | 16.00 |");
+    assert_printed("This machine's limits: flops 8 GFLOP/s, copy memory 2 GB/s.");
+    assert_printed("| b | 1 | 16.00 | 0 | 0 | 16.00 |");
     assert_printed("| a.calls | 1 us | - | - | - |");
-    assert_printed("| b.product | 500 ms | 8 s | 16.00 | 0.25 |");
+    assert_printed("| b.product | 500 ms | 8 s | 16.00 | 0.40 |");
     assert_printed("| a.calls | 2.0 |");
 }
 
