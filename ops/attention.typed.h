@@ -53,7 +53,7 @@ static void TYPED(attention_exponentials)(const attention_block *b, void *scores
         }
         const NUMBER change = TYPED(number_exp)(before - m);
         ((NUMBER *)rescale)[r] = change;
-        *total = *total * change + lanes_exp(s, s, b->columns, m);
+        *total = *total * change + lanes_exp(s, s, b->columns, m, NULL);
         if (b->keep) TYPED(attention_drop)(b, r, s);
     }
 }

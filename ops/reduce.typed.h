@@ -126,9 +126,10 @@ static void TYPED(reduce_logsumexp_groups)(const void *x, int64_t apart, int64_t
     NUMBER *first = state, *second = first + reduce_step(width);
     for (int64_t i = 0; i < width; i++) {
         const NUMBER *from = (const NUMBER *)x + i * apart;
-        prefetch_ahead(from, ahead, n * (int64_t)sizeof *from);
+        const NUMBER *next = ahead ? from + ahead / (int64_t)sizeof *from : NULL;
         first[i] = lanes_row(LANES_MAX, LANES_ITSELF, from, n, 0);
-        second[i] = lanes_row(LANES_SUM, LANES_EXP, from, n, TYPED(reduce_finite)(first[i]));
+        second[i] =
+            lanes_row_and(LANES_SUM, LANES_EXP, from, n, TYPED(reduce_finite)(first[i]), next);
     }
 }
 

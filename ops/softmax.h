@@ -15,6 +15,11 @@ static inline int64_t softmax_turn(int64_t rows, int64_t n)
     return rows * n <= OPS_PARALLEL_WORK ? rows : n < PIECE ? PIECE / n : 1;
 }
 
+/* The row behind one of n elements, which is asked for while this one is computed; NULL if it is so
+ * long that it would not stay in the cache. */
+#define softmax_next(row, n) ((n) * (int64_t)sizeof *(row) <= SOFTMAX_NEAR ? (row) + (n) : NULL)
+enum { SOFTMAX_NEAR = HARD(64, 32 << 10) };
+
 static inline ed_tensor *softmax_sum_along(ed_tensor *x, int64_t axis)
 {
     return ed_reduce_sum(x, .axis = ED_AXES(axis), .keepdims = true);

@@ -6,6 +6,7 @@
 #include "ops/softmax.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "tensor/copy.h"
 #include "tensor/threads.h"
 #include <math.h>
 #include <string.h>
@@ -18,8 +19,9 @@ typedef struct softmax_loops {
     /* The same for `width` columns of n elements, `apart` from each other. */
     void (*columns)(const void *x, void *y, int64_t n, int64_t apart, int64_t width,
                     bool logarithm);
-    /* dx of rows from y and dy. */
-    void (*back)(const void *y, const void *dy, void *dx, int64_t rows, int64_t n, bool logarithm);
+    /* dx of rows from y and dy; `stream`: past the caches. */
+    void (*back)(const void *y, const void *dy, void *dx, int64_t rows, int64_t n, bool logarithm,
+                 bool stream);
 } softmax_loops;
 
 #ifdef ISA
@@ -74,7 +76,7 @@ typedef struct softmax_job {
     char *y;
     int64_t n, inner, width; /* width: columns of a chunk, where the axis is not the last */
     size_t element;
-    bool logarithm;
+    bool logarithm, stream;
 } softmax_job;
 
 static void softmax_rows(int64_t first, int64_t last, int worker, void *user)
@@ -134,7 +136,7 @@ static void softmax_back_rows(int64_t first, int64_t last, int worker, void *use
     const softmax_job *j = user;
     const size_t at = (size_t)(first * j->n) * j->element;
     (void)worker;
-    j->loops->back(j->x + at, j->dy + at, j->y + at, last - first, j->n, j->logarithm);
+    j->loops->back(j->x + at, j->dy + at, j->y + at, last - first, j->n, j->logarithm, j->stream);
 }
 
 static bool run_back(ed_call *call, bool logarithm)
@@ -148,6 +150,7 @@ static bool run_back(ed_call *call, bool logarithm)
                      .n = y->shape[y->rank - 1],
                      .element = dtype_size(y->dtype),
                      .logarithm = logarithm};
+    j.stream = y->size * (int64_t)j.element >= COPY_FAR_BYTES;
     threads_run(y->size / j.n, softmax_turn(y->size / j.n, j.n), softmax_back_rows, &j);
     return true;
 }

@@ -1,5 +1,12 @@
 /* Softmax and log_softmax of rows and of columns, and their gradients, for one float type. */
 
+/* Elements of a row before its first aligned vector. */
+VECTOR_INLINE int64_t TYPED(softmax_head)(const NUMBER *row, int64_t n)
+{
+    const int64_t head = (int64_t)(-(uintptr_t)row % VECTOR_BYTES / sizeof *row);
+    return head < n ? head : n;
+}
+
 static void TYPED(softmax_rows)(const void *x, void *y, int64_t rows, int64_t n, bool logarithm)
 {
     for (int64_t r = 0; r < rows; r++) {
@@ -7,11 +14,12 @@ static void TYPED(softmax_rows)(const void *x, void *y, int64_t rows, int64_t n,
         NUMBER *to = (NUMBER *)y + r * n;
         const NUMBER m = lanes_row(LANES_MAX, LANES_ITSELF, from, n, 0);
         if (logarithm) {
-            const NUMBER l = TYPED(number_log)(lanes_row(LANES_SUM, LANES_EXP_DOWN, from, n, m));
+            const NUMBER l = TYPED(number_log)(
+                lanes_row_and(LANES_SUM, LANES_EXP_DOWN, from, n, m, softmax_next(from, n)));
             for (int64_t i = 0, left = n; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
                 lanes_put(to + i, lanes_some(from + i, left, 0) - m - l, left);
         } else {
-            const NUMBER k = 1 / lanes_exp(from, to, n, m);
+            const NUMBER k = 1 / lanes_exp(from, to, n, m, softmax_next(from, n));
             for (int64_t i = 0, left = n; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
                 lanes_put(to + i, lanes_some(to + i, left, 0) * k, left);
         }
@@ -77,26 +85,35 @@ VECTOR_INLINE NUMBER TYPED(softmax_dot)(const NUMBER *x, const NUMBER *y, int64_
     return lanes_across(LANES_SUM, acc);
 }
 
+VECTOR_INLINE void TYPED(softmax_back)(const NUMBER *y, const NUMBER *dy, NUMBER *dx, int64_t left,
+                                       NUMBER sum, bool logarithm, bool stream)
+{
+    const VECTOR v = lanes_some(y, left, 0), dv = lanes_some(dy, left, 0);
+    const VECTOR d = logarithm ? dv - vexp(v) * sum : v * (dv - sum);
+    if (stream)
+        vstream(dx, d);
+    else
+        lanes_put(dx, d, left);
+}
+
 static void TYPED(softmax_gradient_rows)(const void *y, const void *dy, void *dx, int64_t rows,
-                                         int64_t n, bool logarithm)
+                                         int64_t n, bool logarithm, bool stream)
 {
     for (int64_t r = 0; r < rows; r++) {
         const NUMBER *a = (const NUMBER *)y + r * n, *b = (const NUMBER *)dy + r * n;
+        const NUMBER *next = softmax_next(a, n), *next_dy = softmax_next(b, n);
         NUMBER *to = (NUMBER *)dx + r * n;
-        if (logarithm) {
-            const NUMBER sum = lanes_row(LANES_SUM, LANES_ITSELF, b, n, 0);
-            for (int64_t i = 0, left = n; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES) {
-                const VECTOR v = lanes_some(a + i, left, 0), dv = lanes_some(b + i, left, 0);
-                lanes_put(to + i, dv - vexp(v) * sum, left);
-            }
-        } else {
-            const NUMBER sum = TYPED(softmax_dot)(a, b, n);
-            for (int64_t i = 0, left = n; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES) {
-                const VECTOR v = lanes_some(a + i, left, 0), dv = lanes_some(b + i, left, 0);
-                lanes_put(to + i, v * (dv - sum), left);
-            }
+        const NUMBER sum =
+            logarithm ? lanes_row(LANES_SUM, LANES_ITSELF, b, n, 0) : TYPED(softmax_dot)(a, b, n);
+        int64_t i = stream ? TYPED(softmax_head)(to, n) : 0;
+        if (i) TYPED(softmax_back)(a, b, to, i, sum, logarithm, false);
+        for (; i + VECTOR_LANES <= n; i += VECTOR_LANES) {
+            if (next) __builtin_prefetch(next + i), __builtin_prefetch(next_dy + i);
+            TYPED(softmax_back)(a + i, b + i, to + i, VECTOR_LANES, sum, logarithm, stream);
         }
+        if (i < n) TYPED(softmax_back)(a + i, b + i, to + i, n - i, sum, logarithm, false);
     }
+    if (stream) vstream_end();
 }
 
 #undef TYPE

@@ -201,7 +201,8 @@ VECTOR_INLINE void TYPED(lanes_rows)(lanes_fold fold, lanes_map map, const NUMBE
     memcpy(to, acc, (size_t)step * sizeof *to);
 }
 
-VECTOR_INLINE NUMBER TYPED(lanes_exp)(const NUMBER *x, NUMBER *y, int64_t n, NUMBER m)
+VECTOR_INLINE NUMBER TYPED(lanes_exp)(const NUMBER *x, NUMBER *y, int64_t n, NUMBER m,
+                                      const NUMBER *next)
 {
     enum { N = LANES_ALL / VECTOR_LANES, BLOCK = 1024 };
     NUMBER total = 0;
@@ -209,7 +210,9 @@ VECTOR_INLINE NUMBER TYPED(lanes_exp)(const NUMBER *x, NUMBER *y, int64_t n, NUM
         const int64_t end = n - block < BLOCK ? n : block + BLOCK;
         VECTOR acc[N];
         for (int v = 0; v < N; v++) acc[v] = (VECTOR){0};
-        for (int64_t i = block; i < end; i += LANES_ALL)
+        for (int64_t i = block; i < end; i += LANES_ALL) {
+            for (int at = 0; next && at < LANES_ALL; at += 64 / (int)sizeof *next)
+                __builtin_prefetch(next + i + at);
             for (int v = 0; v < N; v++) {
                 const int64_t at = i + v * VECTOR_LANES, left = end - at;
                 if (left <= 0) break;
@@ -218,6 +221,7 @@ VECTOR_INLINE NUMBER TYPED(lanes_exp)(const NUMBER *x, NUMBER *y, int64_t n, NUM
                 TYPED(lanes_put)(y + at, e, left);
                 acc[v] += e;
             }
+        }
         total += TYPED(lanes_across)(LANES_SUM, acc);
     }
     return total;
