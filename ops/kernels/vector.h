@@ -595,12 +595,79 @@ VECTOR_REPAIR(acosh, 64, x > 1e10, log_double_f64(x))
 VECTOR_REPAIR(log1p, 64, (x > 1e300) | (vabs(x) < 1e-300), vselect_f64(x > 1, call_log_f64(x), x))
 VECTOR_REPAIR(tan, 64, vabs(x) < 1e-10, x)
 
-/* x^y; where SLEEF says inf for finite numbers, which it does a little below the largest number,
- * (|x|^(y/2))^2. */
+/* The first or the second half of a vector of float32 as float64, and both back: what the compiler
+ * makes of memory and conversions waits for parts to reach the cache. */
+VECTOR_INLINE vf64 half_f64(vf32 x, const int half)
+{
+#if defined(VECTOR_AVX512)
+    return (vf64)_mm512_cvtps_pd(half ? _mm512_extractf32x8_ps((__m512)x, 1)
+                                      : _mm512_castps512_ps256((__m512)x));
+#elif defined(VECTOR_AVX2)
+    return (vf64)_mm256_cvtps_pd(half ? _mm256_extractf128_ps((__m256)x, 1)
+                                      : _mm256_castps256_ps128((__m256)x));
+#else
+    vf64 y;
+    for (int i = 0; i < VECTOR_F64; i++) y[i] = x[half * VECTOR_F64 + i];
+    return y;
+#endif
+}
+VECTOR_INLINE vf32 halves_f32(vf64 first, vf64 second)
+{
+#if defined(VECTOR_AVX512)
+    return (vf32)_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps((__m512d)first)),
+                                    _mm512_cvtpd_ps((__m512d)second), 1);
+#elif defined(VECTOR_AVX2)
+    return (vf32)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps((__m256d)first)),
+                                      _mm256_cvtpd_ps((__m256d)second), 1);
+#else
+    vf32 y;
+    for (int i = 0; i < VECTOR_F32; i++)
+        y[i] = (float)(i < VECTOR_F64 ? first[i] : second[i - VECTOR_F64]);
+    return y;
+#endif
+}
+
+/*
+ * (m 2^n)^y for m of log_split, in float64: 2^t with t = y (n + log2 m), log2 m = s P(s^2) with s =
+ * (m - 1) / (m + 1), to 2^-42 of itself, and 2^r for what is left of t beside a whole number to
+ * 2^-34, so that rounding to float32 is all but the whole error. Far t give 0 and inf.
+ */
+VECTOR_INLINE vf64 pow_split(vf64 m, vf64 n, vf64 y)
+{
+    const vf64 s = (m - 1) / (m + 1), magic = vset_f64(0x1.8p52);
+    const vf64 p =
+        POLYNOMIAL_F64(s * s, 0x1.71547652b7e9bp+1, 0x1.ec709dcb4edacp-1, 0x1.2776bc593e788p-1,
+                       0x1.a61e97e502713p-2, 0x1.46f371ad27f60p-2, 0x1.29c6fb13a40fcp-2);
+    const vf64 t = vclamp_f64(y * vfma_f64(s, p, n), -200, 200), whole = t + magic;
+    const vf64 power =
+        POLYNOMIAL_F64(t - (whole - magic), 0x1.ffffffffabbebp-1, 0x1.62e42ff1162bfp-1,
+                       0x1.ebfbe0a4bdd87p-3, 0x1.c6b08aaf30f4fp-5, 0x1.3b29dc40ce43bp-7,
+                       0x1.5d8a708050b86p-10, 0x1.446a200eed14bp-13, 0x1.fe17915a79dd0p-17);
+    return (vf64)((vu64)power + ((vu64)whole << 52));
+}
+
+/* p = |x|^y where x may be below 0, which gives it a sign or NaN, and what becomes of 0, infinities
+ * and NaN, which SLEEF's function has. */
+static __attribute__((noinline)) vf32 pow_border(vf32 x, vf32 y, vf32 p)
+{
+    const vf32 a = vabs_f32(x), half = 0.5f * y;
+    const vf32 below = vselect_f32(vfloor_f32(half) == half, p, -p);
+    p = vselect_f32(x < 0, vselect_f32(vfloor_f32(y) == y, below, vset_f32(NAN)), p);
+    const vi32 near = (a > 0) & (a < INFINITY) & (vabs_f32(y) < INFINITY);
+    return vall_i32(near) ? p : vselect_f32(near, p, call_pow_f32(x, y));
+}
+
 VECTOR_INLINE vf32 vpow_f32(vf32 x, vf32 y)
 {
-    return call_pow_f32(x, y);
+    vf32 n, m = log_split(vabs_f32(x), &n);
+    const vf32 p = halves_f32(pow_split(half_f64(m, 0), half_f64(n, 0), half_f64(y, 0)),
+                              pow_split(half_f64(m, 1), half_f64(n, 1), half_f64(y, 1)));
+    /* By their bits: positive and finite, and finite. */
+    const vi32 near = ((vu32)x - 1 < 0x7f7fffff) & ((vu32)y << 1 < 0xff000000);
+    return __builtin_expect(vall_i32(near), 1) ? p : pow_border(x, y, p);
 }
+/* Where SLEEF says inf for finite numbers, which it does a little below the largest number,
+ * (|x|^(y/2))^2. */
 VECTOR_INLINE vf64 vpow_f64(vf64 x, vf64 y)
 {
     vf64 p = call_pow_f64(x, y);
