@@ -6,7 +6,8 @@ static void TYPED(adagrad_update)(const optim_part *p)
     const NUMBER *restrict g = p->g;
     NUMBER *restrict w = p->w, *restrict as = p->slots[GRADS];
     const NUMBER rate = (NUMBER)p->numbers[RATE], epsilon = (NUMBER)p->numbers[EPSILON];
-    for (int64_t i = 0; i < p->n; i++) {
+    OPTIM_EACH(i, p, sizeof *w)
+    {
         const NUMBER a = as[i] += g[i] * g[i];
         w[i] -= rate * g[i] / TYPED(number_sqrt)(a + epsilon);
     }
@@ -20,7 +21,8 @@ static void TYPED(adadelta_update)(const optim_part *p)
     NUMBER *restrict w = p->w, *restrict as = p->slots[GRADS], *restrict ds = p->slots[DELTAS];
     const NUMBER rate = (NUMBER)p->numbers[RATE], epsilon = (NUMBER)p->numbers[EPSILON];
     const NUMBER rho = (NUMBER)p->numbers[RHO], c = (NUMBER)p->numbers[ONE_MINUS_RHO];
-    for (int64_t i = 0; i < p->n; i++) {
+    OPTIM_EACH(i, p, sizeof *w)
+    {
         const NUMBER a = as[i] = rho * as[i] + c * (g[i] * g[i]);
         const NUMBER step =
             TYPED(number_sqrt)(ds[i] + epsilon) * g[i] / TYPED(number_sqrt)(a + epsilon);

@@ -14,7 +14,8 @@ static inline
     const NUMBER alpha = (NUMBER)p->numbers[ALPHA], epsilon = (NUMBER)p->numbers[EPSILON];
     const NUMBER c1 = (NUMBER)p->numbers[ONE_MINUS_BETA_1];
     const NUMBER c2 = (NUMBER)p->numbers[ONE_MINUS_BETA_2];
-    for (int64_t i = 0; i < p->n; i++) {
+    OPTIM_EACH(i, p, sizeof *w)
+    {
         const NUMBER m = ms[i] + (g[i] - ms[i]) * c1;
         const NUMBER v = vs[i] + (g[i] * g[i] - vs[i]) * c2;
         NUMBER bound = v;

@@ -8,7 +8,8 @@ static void TYPED(adamax_update)(const optim_part *p)
     const NUMBER rate = (NUMBER)p->numbers[RATE], epsilon = (NUMBER)p->numbers[EPSILON];
     const NUMBER c1 = (NUMBER)p->numbers[ONE_MINUS_BETA_1], beta_2 = (NUMBER)p->numbers[BETA_2];
     const NUMBER correction = (NUMBER)p->numbers[CORRECTION];
-    for (int64_t i = 0; i < p->n; i++) {
+    OPTIM_EACH(i, p, sizeof *w)
+    {
         const NUMBER size = g[i] < 0 ? -g[i] : g[i], before = beta_2 * us[i];
         const NUMBER u = us[i] = before < size ? size : before;
         const NUMBER m = ms[i] += (g[i] - ms[i]) * c1;
@@ -28,7 +29,8 @@ static void TYPED(nadam_update)(const optim_part *p)
     const NUMBER correction = (NUMBER)p->numbers[CORRECTION];
     const NUMBER of_mean = (NUMBER)p->numbers[OF_MEAN];
     const NUMBER of_gradient = (NUMBER)p->numbers[OF_GRADIENT];
-    for (int64_t i = 0; i < p->n; i++) {
+    OPTIM_EACH(i, p, sizeof *w)
+    {
         const NUMBER m = ms[i] += (g[i] - ms[i]) * c1;
         const NUMBER v = vs[i] += (g[i] * g[i] - vs[i]) * c2;
         w[i] -= (of_mean * m + of_gradient * g[i]) * rate /

@@ -153,7 +153,8 @@ static optim_job job_for(const applied *a, int i)
                      .multiplier = a->multipliers.values ? a->multipliers.values[i] : 1,
                      .decay = a->decays.values ? a->decays.values[i]
                                                : a->optimizer->common->weight_decay};
-    job.part = (optim_part){.n = g->size, .g = g->data, .w = w->data};
+    job.part =
+        (optim_part){.n = g->size, .left = g->size, .g = g->data, .source = g->data, .w = w->data};
     for (int s = 0, at = 1; s < OPTIM_SLOTS; s++)
         if (a->optimizer->slots & 1u << s) job.part.slots[s] = a->written[i * a->each + at++]->data;
     if (k < 0 || !g->size) return job;

@@ -10,7 +10,8 @@ static inline
     const NUMBER rate = (NUMBER)p->numbers[RATE], power = (NUMBER)p->numbers[POWER];
     const NUMBER l1 = (NUMBER)p->numbers[L1], twice_l2 = (NUMBER)p->numbers[TWICE_L2];
     const NUMBER twice_shrinkage = (NUMBER)p->numbers[TWICE_SHRINKAGE];
-    for (int64_t i = 0; i < p->n; i++) {
+    OPTIM_EACH(i, p, sizeof *w)
+    {
         const NUMBER n = ns[i] + g[i] * g[i];
         const NUMBER after = root ? TYPED(number_sqrt)(n) : TYPED(number_pow)(n, power);
         const NUMBER before = root ? TYPED(number_sqrt)(ns[i]) : TYPED(number_pow)(ns[i], power);

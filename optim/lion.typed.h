@@ -9,7 +9,8 @@ static void TYPED(lion_update)(const optim_part *p)
     const NUMBER rate = (NUMBER)p->numbers[RATE], beta_1 = (NUMBER)p->numbers[BETA_1];
     const NUMBER c1 = (NUMBER)p->numbers[ONE_MINUS_BETA_1], beta_2 = (NUMBER)p->numbers[BETA_2];
     const NUMBER c2 = (NUMBER)p->numbers[ONE_MINUS_BETA_2];
-    for (int64_t i = 0; i < p->n; i++) {
+    OPTIM_EACH(i, p, sizeof *w)
+    {
         const NUMBER way = ms[i] * beta_1 + g[i] * c1;
         w[i] -= rate * (way > 0 ? 1 : way < 0 ? -1 : way);
         ms[i] = ms[i] * beta_2 + g[i] * c2;

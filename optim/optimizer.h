@@ -23,8 +23,8 @@ enum { OPTIM_OWN = 3, OPTIM_AVERAGE = OPTIM_OWN, OPTIM_SUM, OPTIM_SLOTS, OPTIM_N
 
 /* A range of one variable: n elements of gradient, weights, and those slots that are in use. */
 typedef struct optim_part {
-    int64_t n;
-    const void *g;
+    int64_t n, left;        /* left: of the variable, from the range's first on */
+    const void *g, *source; /* source: where g, which may be a copy that was prepared, comes from */
     void *w, *slots[OPTIM_SLOTS];
     const double *numbers; /* filled by the class's `numbers` */
 } optim_part;
@@ -288,11 +288,48 @@ ISA_DECLARE(void, optim_accumulate, ed_dtype dtype, double scale, double steps, 
 ISA_DECLARE(void, optim_average, ed_dtype dtype, double momentum, bool overwrites, int64_t n,
             void *w, void *average);
 
-ISA_DECLARE(void, optim_prepare, ed_dtype dtype, const optim_preparation *how, int64_t n,
-            const void *g, void *w, void *prepared);
+ISA_DECLARE(void, optim_prepare, ed_dtype dtype, const optim_preparation *how,
+            const optim_part *part, void *prepared);
 
 /* The sum of n squares in float64, the same bits for every instruction set. */
 ISA_DECLARE(double, optim_squares, ed_dtype dtype, int64_t n, const void *g);
+
+/*
+ * OPTIM_EACH(i, part, size) goes over the elements of a part, of `size` bytes, strip by strip, and
+ * asks for those that are OPTIM_AHEAD elements further: the processor foresees them too late where
+ * roots and quotients keep it busy. The rows of a sparse gradient are too short for that.
+ */
+enum { OPTIM_STRIP = 64, OPTIM_AHEAD = HARD(64, 512) };
+
+static inline void optim_ask(const optim_part *part, int64_t i, size_t size)
+{
+    if (i + OPTIM_AHEAD + OPTIM_STRIP > part->left) return;
+    const size_t from = (size_t)(i + OPTIM_AHEAD) * size, end = from + OPTIM_STRIP * size;
+    for (size_t at = from; at < end; at += 64) {
+        __builtin_prefetch((const char *)part->source + at);
+        __builtin_prefetch((const char *)part->w + at, 1);
+    }
+    for (int s = 0; s < OPTIM_OWN; s++)
+        for (size_t at = from; part->slots[s] && at < end; at += 64)
+            __builtin_prefetch((const char *)part->slots[s] + at, 1);
+}
+
+static inline int64_t optim_strip(const optim_part *part)
+{
+    return part->left < OPTIM_AHEAD + OPTIM_STRIP ? part->n : OPTIM_STRIP;
+}
+
+static inline int64_t optim_strip_end(const optim_part *part, int64_t i, int64_t strip, size_t size)
+{
+    optim_ask(part, i, size);
+    return part->n - i < strip ? part->n : i + strip;
+}
+
+#define OPTIM_EACH(i, part, size)                                                                  \
+    for (int64_t i##_strip = optim_strip(part), i##_at = 0; i##_at < (part)->n;                    \
+         i##_at += i##_strip)                                                                      \
+        for (int64_t i = i##_at, i##_end = optim_strip_end(part, i, i##_strip, size); i < i##_end; \
+             i++)
 
 /* The update of a range: OPTIM_LOOPS(adam_update) defines ISA_NAME(adam_update) from
  * TYPED(adam_update) of both float types. */

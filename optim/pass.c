@@ -66,7 +66,9 @@ static optim_part range_of(const optim_part *of, ed_dtype dtype, int64_t begin, 
     size_t offset = (size_t)begin * dtype_size(dtype);
     optim_part part = *of;
     part.n = n;
+    part.left -= begin;
     part.g = (const char *)of->g + offset;
+    part.source = (const char *)of->source + offset;
     part.w = (char *)of->w + offset;
     for (int s = 0; s < OPTIM_SLOTS; s++)
         part.slots[s] = of->slots[s] ? (char *)of->slots[s] + offset : NULL;
@@ -105,7 +107,7 @@ static void update_prepared(const pass *p, const optim_job *job, const optim_par
         const optim_part part = range_of(whole, job->dtype, begin, left < STRIP ? left : STRIP);
         optim_part clipped = part;
         clipped.g = &prepared;
-        ISA_CALL(optim_prepare)(job->dtype, &how, part.n, part.g, part.w, &prepared);
+        ISA_CALL(optim_prepare)(job->dtype, &how, &part, &prepared);
         p->update(job->dtype, &clipped);
         finish_part(p, job, &part);
     }
@@ -142,7 +144,7 @@ static void set_slice(const pass *p, const optim_job *job, int64_t i, size_t byt
                       optim_part *part)
 {
     const size_t offset = (size_t)job->indices[i] * bytes;
-    part->g = slice_at(job, i, bytes);
+    part->g = part->source = slice_at(job, i, bytes);
     part->w = (char *)job->part.w + offset;
     for (int s = 0; p->optimizer->slots && s < OPTIM_SLOTS; s++)
         if (part->slots[s]) part->slots[s] = (char *)job->part.slots[s] + offset;
@@ -175,7 +177,7 @@ static void update_slices(const pass *p, const optim_job *job, int64_t first, in
 {
     const size_t bytes = (size_t)job->width * dtype_size(job->dtype);
     optim_part part = job->part;
-    part.n = job->width;
+    part.n = part.left = job->width;
     for (int64_t i = first; i < last; i++) {
         if (i + AHEAD < last) ask_for_slice(job, i + AHEAD, bytes);
         if (job->indices[i] < 0) continue;

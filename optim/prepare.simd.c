@@ -10,13 +10,13 @@
 #define TYPE f64
 #include "optim/prepare.typed.h"
 
-void ISA_NAME(optim_prepare)(ed_dtype dtype, const optim_preparation *how, int64_t n, const void *g,
-                             void *w, void *prepared)
+void ISA_NAME(optim_prepare)(ed_dtype dtype, const optim_preparation *how, const optim_part *part,
+                             void *prepared)
 {
     if (dtype == ED_FLOAT32)
-        prepare_strip_f32(how, n, g, w, prepared);
+        prepare_strip_f32(how, part, prepared);
     else
-        prepare_strip_f64(how, n, g, w, prepared);
+        prepare_strip_f64(how, part, prepared);
 }
 
 double ISA_NAME(optim_squares)(ed_dtype dtype, int64_t n, const void *g)

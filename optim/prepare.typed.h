@@ -1,18 +1,20 @@
 /* Clipping and weight decay of a strip, and its sum of squares, for one float type. */
 
 /* The comparisons keep a NaN. */
-static void TYPED(prepare_strip)(const optim_preparation *how, int64_t n, const NUMBER *restrict g,
-                                 NUMBER *restrict w, NUMBER *restrict prepared)
+static void TYPED(prepare_strip)(const optim_preparation *how, const optim_part *p,
+                                 NUMBER *restrict prepared)
 {
+    const NUMBER *restrict g = p->g;
+    NUMBER *restrict w = p->w;
     const NUMBER scale = (NUMBER)how->scale, limit = (NUMBER)how->limit;
     const NUMBER decay = (NUMBER)how->decay, rate = (NUMBER)how->rate;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < p->n; i++) {
         NUMBER x = g[i] * scale;
         x = x > limit ? limit : x;
         prepared[i] = x < -limit ? -limit : x;
     }
     if (decay != 0)
-        for (int64_t i = 0; i < n; i++) w[i] -= w[i] * decay * rate;
+        for (int64_t i = 0; i < p->n; i++) w[i] -= w[i] * decay * rate;
 }
 
 /*

@@ -14,7 +14,8 @@ static inline __attribute__((always_inline)) void TYPED(rmsprop_step)(const opti
     const NUMBER rate = (NUMBER)p->numbers[RATE], epsilon = (NUMBER)p->numbers[EPSILON];
     const NUMBER rho = (NUMBER)p->numbers[RHO], c = (NUMBER)p->numbers[ONE_MINUS_RHO];
     const NUMBER mu = (NUMBER)p->numbers[MU];
-    for (int64_t i = 0; i < p->n; i++) {
+    OPTIM_EACH(i, p, sizeof *w)
+    {
         NUMBER d = ss[i] = rho * ss[i] + c * (g[i] * g[i]);
         if (centered) {
             as[i] = rho * as[i] + c * g[i];

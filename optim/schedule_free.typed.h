@@ -11,7 +11,8 @@ static void TYPED(schedule_free_update)(const optim_part *p)
     const NUMBER beta_1 = (NUMBER)p->numbers[BETA_1], c1 = (NUMBER)p->numbers[ONE_MINUS_BETA_1];
     const NUMBER c2 = (NUMBER)p->numbers[ONE_MINUS_BETA_2];
     const NUMBER correction = (NUMBER)p->numbers[CORRECTION], share = (NUMBER)p->numbers[SHARE];
-    for (int64_t i = 0; i < p->n; i++) {
+    OPTIM_EACH(i, p, sizeof *w)
+    {
         const NUMBER v = vs[i] += (g[i] * g[i] - vs[i]) * c2;
         const NUMBER before = (w[i] - c1 * zs[i]) / beta_1;
         const NUMBER z = zs[i] -= rate * g[i] / (TYPED(number_sqrt)(v / correction) + epsilon);

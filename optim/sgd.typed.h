@@ -9,13 +9,15 @@ static void TYPED(sgd_update)(const optim_part *p)
     if (!vs)
         for (int64_t i = 0; i < p->n; i++) w[i] -= g[i] * rate;
     else if (p->numbers[NESTEROV] != 0)
-        for (int64_t i = 0; i < p->n; i++) {
+        OPTIM_EACH(i, p, sizeof *w)
+        {
             const NUMBER step = g[i] * rate;
             vs[i] = vs[i] * mu - step;
             w[i] += vs[i] * mu - step;
         }
     else
-        for (int64_t i = 0; i < p->n; i++) {
+        OPTIM_EACH(i, p, sizeof *w)
+        {
             vs[i] = vs[i] * mu - g[i] * rate;
             w[i] += vs[i];
         }
