@@ -127,22 +127,6 @@ static void floats_from_bfloats(int64_t n, const void *narrow, void *wide)
     }
 }
 
-/* A result past the caches: strips of it are made in the nearest one and moved on from there. */
-static void cast_streamed(LOOP_ARGUMENTS, size_t element, elementwise_loop cast)
-{
-    uint64_t strip[STRIP] __attribute__((aligned(COPY_LINE)));
-    const size_t size = dtype_size(((const cast_attrs *)attrs)->dtype);
-    (void)stream;
-    for (int64_t first = 0; first < n; first += STRIP) {
-        const int64_t count = n - first < STRIP ? n - first : STRIP;
-        const void *from = (const char *)in[0] + (size_t)first * element;
-        for (size_t at = 0; at < STRIP * element; at += COPY_LINE)
-            __builtin_prefetch((const char *)from + VECTOR_AHEAD + at);
-        cast(count, &from, steps, strip, attrs, false);
-        copy_stream((char *)out + (size_t)first * size, strip, (size_t)count * size);
-    }
-}
-
 #define TYPE f32
 #include "ops/cast.typed.h"
 #define TYPE f64

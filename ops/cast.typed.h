@@ -77,7 +77,9 @@ static void TYPED(cast)(LOOP_ARGUMENTS)
 {
     LOOP_USED;
     if (stream) {
-        cast_streamed(n, in, steps, out, attrs, stream, sizeof(NUMBER), TYPED(cast));
+        loop_streamed(TYPED(cast), 1, &(const size_t){sizeof(NUMBER)},
+                      dtype_size(((const cast_attrs *)attrs)->dtype), n, in, steps, out, attrs,
+                      false);
         return;
     }
     const ed_dtype dtype = ((const cast_attrs *)attrs)->dtype;

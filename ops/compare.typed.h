@@ -3,6 +3,11 @@
 static void TYPED(where)(LOOP_ARGUMENTS)
 {
     LOOP_USED;
+    if (stream) {
+        const size_t sizes[] = {1, sizeof(NUMBER), sizeof(NUMBER)};
+        loop_streamed(TYPED(where), 3, sizes, sizeof(NUMBER), n, in, steps, out, attrs, false);
+        return;
+    }
     const uint8_t *restrict condition = in[0];
     const NUMBER *restrict from_a = in[1], *restrict from_b = in[2];
     NUMBER *restrict to = out;

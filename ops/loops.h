@@ -25,6 +25,7 @@
 #define EDDY_OPS_LOOPS_H
 
 #include "ops/kernels/isa.h"
+#include "tensor/copy.h"
 #include "tensor/tensor.h"
 #include "tensor/typed.h"
 
@@ -89,6 +90,37 @@ enum { VECTOR_AHEAD = 4096 }; /* bytes from what a streaming loop reads to what 
 
 /* ---- Plain loops ----------------------------------------------------------------------------- */
 
+enum { LOOP_STRIP = 256, LOOP_MOST = 3 };
+
+/* A result past the caches: strips of it are made in the nearest one and moved on from there.
+ * sizes: those of the operands' elements; `size`: that of the result's. */
+VECTOR_INLINE void loop_streamed(elementwise_loop loop, int operands, const size_t *sizes,
+                                 size_t size, LOOP_ARGUMENTS)
+{
+    uint64_t strip[LOOP_STRIP] __attribute__((aligned(COPY_LINE)));
+    const void *from[LOOP_MOST];
+    (void)stream;
+    for (int64_t first = 0; first < n; first += LOOP_STRIP) {
+        const int64_t count = n - first < LOOP_STRIP ? n - first : LOOP_STRIP;
+        for (int k = 0; k < operands; k++) {
+            from[k] = (const char *)in[k] + (steps[k] ? (size_t)first * sizes[k] : 0);
+            for (size_t at = 0; steps[k] && at < LOOP_STRIP * sizes[k]; at += COPY_LINE)
+                __builtin_prefetch((const char *)from[k] + VECTOR_AHEAD + at);
+        }
+        loop(count, from, steps, strip, attrs, false);
+        copy_stream((char *)out + (size_t)first * size, strip, (size_t)count * size);
+    }
+}
+
+/* Makes a loop of `operands` operands of one type pass a streamed result on to loop_streamed. */
+#define LOOP_STREAM(loop, operands, type, result)                                                  \
+    if (stream) {                                                                                  \
+        const size_t sizes[] = {sizeof(number_##type), sizeof(number_##type)};                     \
+        loop_streamed(loop, operands, sizes, sizeof(number_##result), n, in, steps, out, attrs,    \
+                      false);                                                                      \
+        return;                                                                                    \
+    }
+
 #define TYPE   f32
 #define RESULT f32
 #include "ops/loops.typed.h"
@@ -134,6 +166,7 @@ enum { VECTOR_AHEAD = 4096 }; /* bytes from what a streaming loop reads to what 
     static void name##_##type(LOOP_ARGUMENTS)                                                      \
     {                                                                                              \
         LOOP_USED;                                                                                 \
+        LOOP_STREAM(name##_##type, 1, type, result)                                                \
         loop1_##type##_##result(n, in[0], out, name##_at_##type);                                  \
     }
 
@@ -146,6 +179,7 @@ enum { VECTOR_AHEAD = 4096 }; /* bytes from what a streaming loop reads to what 
     static __attribute__((noinline)) void name##_##type(LOOP_ARGUMENTS)                            \
     {                                                                                              \
         LOOP_USED;                                                                                 \
+        LOOP_STREAM(name##_##type, 2, type, result)                                                \
         loop2_##type##_##result(n, in, steps, out, name##_at_##type);                              \
     }
 
