@@ -337,7 +337,7 @@ const accuracy_rule accuracy_rules[] = {
     TWICE(erfc, -4, 10, 2.1, 1.5),
     TWICE(sqrt, 0, 100, 0.5, 0.5),
     TWICE(rsqrt, 0, 100, 1.5, 1.5),
-    TWICE(pow, 0, 20, 1.0, 2.0),
+    TWICE(pow, 0, 20, 0.51, 2.0),
     TWICE(hypot, -4, 4, 1.3, 1.0),
     TWICE(atan2, -4, 4, 1.7, 1.5),
     TWICE(lgamma, 0.1, 30, 1.0, 3.0),
