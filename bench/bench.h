@@ -19,8 +19,8 @@ enum { M1 = 1 << 20, M16 = 1 << 24, CALLS = 1000 };
 
 /* What a run does, and so which of the machine's limits (limits.c) it is held against. */
 typedef enum bench_unit {
-    BENCH_CALLS, /* nothing that has a limit */
-    BENCH_BYTES, /* bytes read, and written to memory of their own: each operand and result once */
+    BENCH_CALLS,        /* nothing that has a limit */
+    BENCH_BYTES,        /* bytes read, and written elsewhere: each operand and result once */
     BENCH_UPDATED,      /* the same, where what is written was read before */
     BENCH_READ,         /* bytes read; hardly anything is written */
     BENCH_FLOPS,        /* multiplications and additions of float32 */
@@ -33,7 +33,7 @@ typedef struct workload workload;
 struct workload {
     bench_unit unit;
     double amount;                            /* of the unit, in a run */
-    double moved;                             /* of multiplications: bytes read and written */
+    double moved;                             /* beside flops: bytes of operands and results */
     int calls;                                /* made by a run; the time is that of one; 0: one */
     void (*make)(workload *w);                /* before the first run; in a scope that stays open */
     ed_tensor *(*run)(workload *w);           /* what is timed, in a scope of its own */

@@ -156,6 +156,12 @@ static void check_line_conv(workload *w, ed_tensor *y)
     }
 }
 
+/* Of x and y, of so many elements; with gradients dy, x again and dx are more. Kernels are small. */
+static double bytes_moved(int64_t x, int64_t y, bool gradients)
+{
+    return 4.0 * (double)(gradients ? 3 * x + 2 * y : x + y);
+}
+
 static void add_line_convs(void)
 {
     for (size_t i = 0; i < sizeof line_convs / sizeof *line_convs; i++) {
@@ -168,13 +174,14 @@ static void add_line_convs(void)
         }
         workload w = {BENCH_FLOPS,
                       flops,
-                      4.0 * (double)(c->batch * (from * c->in + to * c->out)),
+                      bytes_moved(c->batch * from * c->in, c->batch * to * c->out, false),
                       .make = make_line_conv,
                       .run = line_forward,
                       .check = check_line_conv,
                       .row = c};
         bench_add(w, "%s", c->name);
-        w.forward = w.run, w.amount *= 3, w.moved *= 2.5;
+        w.forward = w.run, w.amount *= 3;
+        w.moved = bytes_moved(c->batch * from * c->in, c->batch * to * c->out, true);
         bench_add(w, "%s_grad", c->name);
     }
 }
@@ -243,14 +250,15 @@ static void check_batch_norm(workload *w, ed_tensor *y)
 
 /* ---- All ---- */
 
-/* Each of them in both layouts, with and without gradients. */
-static void add(workload w, const char *name, double gradient)
+/* Each of them in both layouts, with and without gradients, of which the amount is `gradient` times
+ * as large and `moved` the bytes. */
+static void add(workload w, const char *name, double gradient, double moved)
 {
     for (int nchw = 0; nchw < 2; nchw++) {
         workload both = w;
         w.n[NCHW] = both.n[NCHW] = nchw;
         bench_add(w, "%s_%s", name, nchw ? "nchw" : "nhwc");
-        both.forward = w.run, both.amount *= gradient, both.moved *= 2.5;
+        both.forward = w.run, both.amount *= gradient, both.moved = moved;
         bench_add(both, "%s_%s_grad", name, nchw ? "nchw" : "nhwc");
     }
 }
@@ -262,19 +270,20 @@ void bench_convolution(void)
         int64_t out = (c->size + c->stride - 1) / c->stride;
         double flops = 2.0 * (double)(c->batch * out * out * c->out) *
                        (double)(c->k * c->k * c->in / c->groups);
-        double moved = 4.0 * (double)(c->batch * (c->size * c->size * c->in + out * out * c->out));
-        add((workload){BENCH_FLOPS, flops, moved, .make = make_conv, .run = forward,
-                       .check = check_conv, .row = c},
-            c->name, 3);
+        int64_t read = c->batch * c->size * c->size * c->in,
+                written = c->batch * out * out * c->out;
+        add((workload){BENCH_FLOPS, flops, bytes_moved(read, written, false), .make = make_conv,
+                       .run = forward, .check = check_conv, .row = c},
+            c->name, 3, bytes_moved(read, written, true));
     }
     add_line_convs();
     double bytes = 4.0 * BATCH * SIZE * SIZE * CHANNELS;
     workload pool = {BENCH_BYTES, 1.25 * bytes, .make = make_image, .check = check_pool};
     pool.run = max_pool;
-    add(pool, "max_pool2d_32x56x56x64", 2);
+    add(pool, "max_pool2d_32x56x56x64", 2, 0);
     pool.run = avg_pool;
-    add(pool, "avg_pool2d_32x56x56x64", 2);
+    add(pool, "avg_pool2d_32x56x56x64", 2, 0);
     add((workload){BENCH_BYTES, 2 * bytes, .make = make_batch_norm, .run = batch_norm,
                    .check = check_batch_norm},
-        "batch_norm_32x56x56x64", 2.5);
+        "batch_norm_32x56x56x64", 2.5, 0);
 }

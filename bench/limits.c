@@ -1,6 +1,7 @@
 /*
- * What this machine can do at most: bytes copied and read, in and out of the cache, bytes written
- * to disk, and multiply-adds. Threads of their own, each on its part of the memory.
+ * What this machine can do at most: bytes copied, updated in place and read, in and out of the
+ * cache, bytes written to disk, and multiply-adds. Threads of their own, each on its part of the
+ * memory.
  */
 #include "bench/bench.h"
 #include <fcntl.h>
@@ -9,6 +10,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 enum { MOST_THREADS = 256, HUGE_PAGE = 2 << 20 };
 
@@ -53,18 +57,17 @@ enum { AHEAD = 4096 / sizeof(wide) };
  * places, as below. */
 TARGET("avx") static void stream(wide *to, const wide *from, size_t n)
 {
-    const size_t apart = n / 4;
-    for (size_t i = 0; i < 4 * apart; i += 2) {
-        const size_t at = i / 2 % 4 * apart + i / 8 * 2;
-        __builtin_prefetch(from + at + AHEAD);
+    const size_t apart = n / 8 * 2;
+    for (size_t i = 0; i < apart; i += 2)
+        for (size_t k = 0; k < 8; k++) {
+            const size_t at = k / 2 * apart + i + k % 2;
+            if (k % 2 == 0) __builtin_prefetch(from + at + AHEAD);
 #if defined(__x86_64__)
-        __builtin_ia32_movntps256((float *)(to + at), from[at]);
-        __builtin_ia32_movntps256((float *)(to + at + 1), from[at + 1]);
+            _mm256_stream_ps((float *)(to + at), (__m256)from[at]);
 #else
-        to[at] = from[at];
-        to[at + 1] = from[at + 1];
+            to[at] = from[at];
 #endif
-    }
+        }
 }
 
 static void stream_part(part *p)
@@ -113,7 +116,7 @@ static void read_part(part *p)
 
 TARGET("avx") static void negate(wide *x, size_t n)
 {
-    const size_t apart = n / 4;
+    const size_t apart = n / 8 * 2;
     for (size_t i = 0; i < apart; i += 2)
         for (size_t k = 0; k < 8; k++) {
             wide *at = x + k / 2 * apart + i + k % 2;

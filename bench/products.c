@@ -152,7 +152,6 @@ void bench_product(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const row *r = &rows[i];
         double flops = 2.0 * (double)(r->batch * r->m * r->k * r->n);
-        bool vector = r->m == 1 && !r->dtype ? r->k == 4096 : r->n == 1;
         workload w = {r->dtype == ED_FLOAT64 ? BENCH_DOUBLE_FLOPS : BENCH_FLOPS,
                       flops,
                       .make = make,
@@ -161,7 +160,6 @@ void bench_product(void)
                       .row = r};
         w.moved = (double)(r->batch * (r->m * r->k + r->k * r->n + r->m * r->n)) *
                   (double)ed_dtype_size(r->dtype ? r->dtype : ED_FLOAT32);
-        if (vector) w.unit = BENCH_READ, w.amount = 4.0 * (double)(r->k * r->k);
         bench_add(w, "%s", r->name);
         if (!strcmp(r->name, "bmm_64x128x128") || !strcmp(r->name, "mm_512")) {
             w.run = einsum;

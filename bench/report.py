@@ -3,8 +3,8 @@ import math
 
 # unit: the limits that hold for it, of which the fastest counts, and how a rate is shown
 UNITS = {"bytes": (("copy", "stream"), "GB/s"), "updated": (("update",), "GB/s"), "read": (("read",), "GB/s"), "written": (("write_and_sync",), "GB/s"),
-         "flops": (("flops",), "GFLOP/s"), "double_flops": (("double_flops",), "GFLOP/s")}
-BEHIND = 0.95  # a ratio below which a peer is faster, and not by noise alone
+         "moved": (("copy", "stream", "read"), "GB/s"), "flops": (("flops",), "GFLOP/s"), "double_flops": (("double_flops",), "GFLOP/s")}
+BEHIND = 0.95  # of a ratio: less is behind, by more than noise
 IN_CACHE = 1 << 24  # bytes up to which a workload is held against the cache's limit
 
 
@@ -24,7 +24,7 @@ def mean(ratios):
 def bound(unit, amount, work, own):
     """Seconds that the machine needs for so much; 0: nothing is known."""
     kinds = UNITS[unit][0] if unit in UNITS else ()
-    place = ("_cache" if amount <= IN_CACHE else "_memory") if unit in ("bytes", "updated", "read") else ""
+    place = ("_cache" if amount <= IN_CACHE else "_memory") if unit in ("bytes", "updated", "read", "moved") else ""
     names = [f"limit.{kind}{place}" for kind in kinds]
     return min((amount * own[name] / work[name][1] for name in names if name in own), default=0)
 
@@ -32,7 +32,8 @@ def bound(unit, amount, work, own):
 def limit(name, work, own):
     """Seconds that the machine needs for a workload at least; 0: nothing is known."""
     unit, amount, *moved = work[name]
-    return max(bound(unit, amount, work, own), bound("bytes", sum(moved), work, own))
+    far = sum(m for m in moved if m > IN_CACHE)  # what lies in a nearer cache may move faster than any limit measured
+    return max(bound(unit, amount, work, own), bound("moved", far, work, own))
 
 
 def show(seconds):
@@ -69,8 +70,8 @@ class Table:
         return limit(name, self.work, self.own) / self.own[name]
 
     def groups(self):
-        """For each group: how many rows have a peer, the geometric mean of the ratios to the fastest and to each peer, and how many
-        rows are behind a peer and at the machine's limit."""
+        """For each group: how many rows have a peer, the geometric mean of the ratios to the fastest and to each peer; how many
+        rows are behind a peer, and how many reach the machine's limit."""
         yield from head(["group", "rows", "fastest / Eddy", f"below {BEHIND}", "at the limit", *(f"{peer} / Eddy" for peer in self.peers)])
         groups = {}
         for name in self.names:
@@ -116,9 +117,9 @@ def document(data):
     yield "# Benchmarks"
     yield ""
     yield "Written by `make bench MARKDOWN=docs/benchmarks.md`. A cell is the best of the rounds' medians. Ratios are the fastest peer's"
-    yield "time over Eddy's, above 1 where Eddy is faster, and the time in which this machine could move the workload's bytes or do its"
-    yield "multiplications and additions, measured in the same rounds, over Eddy's. What is behind a peer by less than 5 % is not counted"
-    yield "as below. `bench/bench.h` says what a workload is; the peers' programs, in `bench/peers/`, have the same ids."
+    yield "time over Eddy's, above 1 where Eddy is faster, and the time in which this machine could move the workload's bytes and do its"
+    yield "multiplications and additions, whichever takes longer, measured in the same rounds, over Eddy's: at the limit is what reaches 0.95"
+    yield "of that. What is behind a peer by less than 5 % is not counted as below. `bench/bench.h` says what a workload is; the peers' programs, in `bench/peers/`, have the same ids."
     yield ""
     yield f"{machine['processor']}, {machine['vectors']}, {machine['cores']} cores, {machine['memory']} GB of memory, {machine['system']}."
     yield "; ".join(data["versions"].values()) + "."

@@ -43,7 +43,7 @@ static const char *figures(const char *name, double seconds)
         "{\"machine\": {\"processor\": \"P\", \"vectors\": \"V\", \"cores\": 2, \"memory\": 8,"
         " \"system\": \"S\"}, \"versions\": {\"Eddy\": \"Eddy 1\", \"Other\": \"Other 2\"},"
         " \"work\": {\"limit.flops\": [\"flops\", 4e9], \"a.calls\": [\"calls\", 0],"
-        " \"b.product\": [\"flops\", 1e9, 4e8],"
+        " \"b.product\": [\"flops\", 1e9, 9.6e8],"
         " \"limit.copy_memory\": [\"bytes\", 2e9, 0]}, \"memory\": {\"a.calls\": {\"Eddy\": 2e6}},"
         " \"seconds\": {\"1\": {\"Eddy\": {\"limit.flops\": [%g, 1], \"limit.copy_memory\": [1],"
         " \"a.calls\": [2e-6, 1e-6],"
@@ -79,9 +79,9 @@ static void tables_have_ratios_and_limits(void **state)
                          figures("figures.json", 0.5)),
                      0);
     assert_printed("This machine's limits: flops 8 GFLOP/s, copy memory 2 GB/s.");
-    assert_printed("| b | 1 | 16.00 | 0 | 0 | 16.00 |");
+    assert_printed("| b | 1 | 16.00 | 0 | 1 | 16.00 |");
     assert_printed("| a.calls | 1 us | - | - | - |");
-    assert_printed("| b.product | 500 ms | 8 s | 16.00 | 0.40 |");
+    assert_printed("| b.product | 500 ms | 8 s | 16.00 | 0.96 |");
     assert_printed("| a.calls | 2.0 |");
 }
 
