@@ -78,8 +78,7 @@ static void TYPED(cast)(LOOP_ARGUMENTS)
     LOOP_USED;
     if (stream) {
         loop_streamed(TYPED(cast), 1, &(const size_t){sizeof(NUMBER)},
-                      dtype_size(((const cast_attrs *)attrs)->dtype), n, in, steps, out, attrs,
-                      false);
+                      dtype_size(((const cast_attrs *)attrs)->dtype), n, in, steps, out, attrs);
         return;
     }
     const ed_dtype dtype = ((const cast_attrs *)attrs)->dtype;

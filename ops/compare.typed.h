@@ -5,7 +5,7 @@ static void TYPED(where)(LOOP_ARGUMENTS)
     LOOP_USED;
     if (stream) {
         const size_t sizes[] = {1, sizeof(NUMBER), sizeof(NUMBER)};
-        loop_streamed(TYPED(where), 3, sizes, sizeof(NUMBER), n, in, steps, out, attrs, false);
+        loop_streamed(TYPED(where), 3, sizes, sizeof(NUMBER), n, in, steps, out, attrs);
         return;
     }
     const uint8_t *restrict condition = in[0];

@@ -355,11 +355,14 @@ static void write_values(ed_dtype dtype, int64_t n, const double *values, char *
     case ED_FLOAT32:
         for (int64_t i = 0; i < n; i++) ((float *)y)[i * step] = (float)values[i];
         break;
+    case ED_FLOAT64:
+        for (int64_t i = 0; i < n; i++) ((double *)y)[i * step] = values[i];
+        break;
     case ED_INT32:
         for (int64_t i = 0; i < n; i++) ((int32_t *)y)[i * step] = (int32_t)values[i];
         break;
     default:
-        for (int64_t i = 0; i < n; i++) dtype_store(dtype, y, i * step, values[i]);
+        for (int64_t i = 0; i < n; i++) ((int64_t *)y)[i * step] = (int64_t)values[i];
     }
 }
 

@@ -27,7 +27,7 @@ typedef struct range_of {
 typedef struct distribution {
     law *sample; /* or, where sample k is made of the k-th uniform number alone, */
     unit_law *of_units;
-    void (*held)(ed_dtype dtype, int64_t n, double *values); /* made samples of the dtype */
+    void (*held)(ed_dtype dtype, int64_t n, double *values); /* into its range */
     int n;
     range_of ranges[4];
 } distribution;

@@ -90,16 +90,17 @@ enum { VECTOR_AHEAD = 4096 }; /* bytes from what a streaming loop reads to what 
 
 /* ---- Plain loops ----------------------------------------------------------------------------- */
 
-enum { LOOP_STRIP = 256, LOOP_MOST = 3 };
+enum { LOOP_STRIP = HARD(64, 256), LOOP_MOST = 3 };
 
 /* A result past the caches: strips of it are made in the nearest one and moved on from there.
- * sizes: those of the operands' elements; `size`: that of the result's. */
-VECTOR_INLINE void loop_streamed(elementwise_loop loop, int operands, const size_t *sizes,
-                                 size_t size, LOOP_ARGUMENTS)
+ * sizes: those of the operands' elements; `size`: that of the result's. On a frame of its own:
+ * small results need no room for strips. */
+static __attribute__((noinline, unused)) void
+loop_streamed(elementwise_loop loop, int operands, const size_t *sizes, size_t size, int64_t n,
+              const void *const *in, const int *steps, void *out, const void *attrs)
 {
     uint64_t strip[LOOP_STRIP] __attribute__((aligned(COPY_LINE)));
     const void *from[LOOP_MOST];
-    (void)stream;
     for (int64_t first = 0; first < n; first += LOOP_STRIP) {
         const int64_t count = n - first < LOOP_STRIP ? n - first : LOOP_STRIP;
         for (int k = 0; k < operands; k++) {
@@ -111,15 +112,6 @@ VECTOR_INLINE void loop_streamed(elementwise_loop loop, int operands, const size
         copy_stream((char *)out + (size_t)first * size, strip, (size_t)count * size);
     }
 }
-
-/* Makes a loop of `operands` operands of one type pass a streamed result on to loop_streamed. */
-#define LOOP_STREAM(loop, operands, type, result)                                                  \
-    if (stream) {                                                                                  \
-        const size_t sizes[] = {sizeof(number_##type), sizeof(number_##type)};                     \
-        loop_streamed(loop, operands, sizes, sizeof(number_##result), n, in, steps, out, attrs,    \
-                      false);                                                                      \
-        return;                                                                                    \
-    }
 
 #define TYPE   f32
 #define RESULT f32
@@ -166,7 +158,12 @@ VECTOR_INLINE void loop_streamed(elementwise_loop loop, int operands, const size
     static void name##_##type(LOOP_ARGUMENTS)                                                      \
     {                                                                                              \
         LOOP_USED;                                                                                 \
-        LOOP_STREAM(name##_##type, 1, type, result)                                                \
+        if (stream) {                                                                              \
+            const size_t size = sizeof(number_##type), sizes[] = {size, size};                     \
+            loop_streamed(name##_##type, 1, sizes, sizeof(number_##result), n, in, steps, out,     \
+                          attrs);                                                                  \
+            return;                                                                                \
+        }                                                                                          \
         loop1_##type##_##result(n, in[0], out, name##_at_##type);                                  \
     }
 
@@ -179,7 +176,12 @@ VECTOR_INLINE void loop_streamed(elementwise_loop loop, int operands, const size
     static __attribute__((noinline)) void name##_##type(LOOP_ARGUMENTS)                            \
     {                                                                                              \
         LOOP_USED;                                                                                 \
-        LOOP_STREAM(name##_##type, 2, type, result)                                                \
+        if (stream) {                                                                              \
+            const size_t size = sizeof(number_##type), sizes[] = {size, size};                     \
+            loop_streamed(name##_##type, 2, sizes, sizeof(number_##result), n, in, steps, out,     \
+                          attrs);                                                                  \
+            return;                                                                                \
+        }                                                                                          \
         loop2_##type##_##result(n, in, steps, out, name##_at_##type);                              \
     }
 

@@ -1,6 +1,6 @@
 /*
- * What softmax and the cross-entropies share: the exponentials of a row, and how rows are dealt out
- * to threads. Loops are written for both float types at once, like those of ops/kernels/lanes.h.
+ * What softmax and the cross-entropies share: which row is asked for ahead, and how rows are dealt
+ * out to threads.
  */
 #ifndef EDDY_OPS_SOFTMAX_H
 #define EDDY_OPS_SOFTMAX_H
@@ -17,8 +17,8 @@ static inline int64_t softmax_turn(int64_t rows, int64_t n)
 
 /* The row behind one of n elements, which is asked for while this one is computed; NULL if it is so
  * long that it would not stay in the cache. */
-#define softmax_next(row, n) ((n) * (int64_t)sizeof *(row) <= SOFTMAX_NEAR ? (row) + (n) : NULL)
 enum { SOFTMAX_NEAR = HARD(64, 32 << 10) };
+#define softmax_next(row, n) ((n) * (int64_t)sizeof *(row) <= SOFTMAX_NEAR ? (row) + (n) : NULL)
 
 static inline ed_tensor *softmax_sum_along(ed_tensor *x, int64_t axis)
 {

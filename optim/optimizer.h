@@ -101,7 +101,7 @@ typedef struct optim_entry {
 /* One variable in the present step; its pieces are first_piece and those after it. Of indexed
  * slices g has one after the other, and w and its slots are whole. */
 typedef struct optim_job {
-    optim_part part; /* its n is that of g */
+    optim_part part; /* its n and left are those of g */
     ed_dtype dtype;
     int64_t piece;          /* elements of g in each piece, of slices a multiple of `width` */
     const int64_t *indices; /* of the slices, see ops_slices_chains; NULL: g has all elements */
@@ -297,7 +297,8 @@ ISA_DECLARE(double, optim_squares, ed_dtype dtype, int64_t n, const void *g);
 /*
  * OPTIM_EACH(i, part, size) goes over the elements of a part, of `size` bytes, strip by strip, and
  * asks for those that are OPTIM_AHEAD elements further: the processor foresees them too late where
- * roots and quotients keep it busy. The rows of a sparse gradient are too short for that.
+ * roots and quotients keep it busy. What is shorter than
+ * that, as most rows of sparse gradients are, is one strip.
  */
 enum { OPTIM_STRIP = 64, OPTIM_AHEAD = HARD(64, 512) };
 
@@ -314,12 +315,15 @@ static inline void optim_ask(const optim_part *part, int64_t i, size_t size)
             __builtin_prefetch((const char *)part->slots[s] + at, 1);
 }
 
+/* The elements of a strip. */
 static inline int64_t optim_strip(const optim_part *part)
 {
     return part->left < OPTIM_AHEAD + OPTIM_STRIP ? part->n : OPTIM_STRIP;
 }
 
-static inline int64_t optim_strip_end(const optim_part *part, int64_t i, int64_t strip, size_t size)
+/* Asks for what is ahead; where the strip that begins at i ends. */
+static inline int64_t optim_next_strip(const optim_part *part, int64_t i, int64_t strip,
+                                       size_t size)
 {
     optim_ask(part, i, size);
     return part->n - i < strip ? part->n : i + strip;
@@ -328,8 +332,8 @@ static inline int64_t optim_strip_end(const optim_part *part, int64_t i, int64_t
 #define OPTIM_EACH(i, part, size)                                                                  \
     for (int64_t i##_strip = optim_strip(part), i##_at = 0; i##_at < (part)->n;                    \
          i##_at += i##_strip)                                                                      \
-        for (int64_t i = i##_at, i##_end = optim_strip_end(part, i, i##_strip, size); i < i##_end; \
-             i++)
+        for (int64_t i = i##_at, i##_end = optim_next_strip(part, i, i##_strip, size);             \
+             i < i##_end; i++)
 
 /* The update of a range: OPTIM_LOOPS(adam_update) defines ISA_NAME(adam_update) from
  * TYPED(adam_update) of both float types. */

@@ -300,7 +300,10 @@ static void work_out_numbers(pass *p)
 static void accumulate(pass *p)
 {
     over_pieces(p, accumulate_range);
-    for (int64_t i = 0; i < p->n_jobs; i++) p->jobs[i].part.g = p->jobs[i].part.slots[OPTIM_SUM];
+    for (int64_t i = 0; i < p->n_jobs; i++) {
+        optim_part *part = &p->jobs[i].part;
+        part->g = part->source = part->slots[OPTIM_SUM];
+    }
 }
 
 static void update(pass *p, bool by_norm)

@@ -71,15 +71,17 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
  *     lanes_put(to, x, left)         stores them
  *     lanes_across(fold, acc)        LANES_ALL / VECTOR vectors of sixteen lanes: one number
  *     lanes_row(fold, map, x, n, m)  the fold of n adjoining numbers
+ *     lanes_row_and(fold, map, x, n, m, next)
+ *                                    the same; n numbers at `next` are prefetched meanwhile, unless
+ *                                    it is NULL
  *     lanes_abreast(fold, map, rows, x, n, m, next, to)
  *                                    those of x[0] and, if `rows` is 2, x[1], less m[0] and m[1],
- *                                    into to[0] and to[1]; n numbers at `next` are prefetched
- *                                    meanwhile, unless it is NULL
+ *                                    into to[0] and to[1]; next: as there
  *     lanes_rows(fold, map, rows, n, width, m, acc, to)
  *                                    `width` such folds at once, of rows[0][c], rows[1][c], ...
  *                                    with m[c] into to[c]; acc: room for sixteen rows
  *     lanes_exp(x, y, n, m, next)    y = e^(x - m), m being the largest x; the sum of them, a block
- *                                    at a time; n numbers at `next` as above
+ *                                    at a time; next: as there
  *
  * m, acc and to of lanes_rows have room for whole vectors, whatever the width.
  *

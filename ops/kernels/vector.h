@@ -12,7 +12,7 @@
  * and out. tests/test_accuracy.c holds the bound of each in ULP and measures it.
  *
  * The polynomials are minimax in the relative error of the function's value (Remez exchange in 160
- * bits, coefficients rounded to float at the end).
+ * bits, coefficients rounded at the end to the type they are used in).
  */
 #ifndef EDDY_OPS_KERNELS_VECTOR_H
 #define EDDY_OPS_KERNELS_VECTOR_H
@@ -595,8 +595,8 @@ VECTOR_REPAIR(acosh, 64, x > 1e10, log_double_f64(x))
 VECTOR_REPAIR(log1p, 64, (x > 1e300) | (vabs(x) < 1e-300), vselect_f64(x > 1, call_log_f64(x), x))
 VECTOR_REPAIR(tan, 64, vabs(x) < 1e-10, x)
 
-/* The first or the second half of a vector of float32 as float64, and both back: what the compiler
- * makes of memory and conversions waits for parts to reach the cache. */
+/* The first or the second half of a vector of float32 as float64, and both back. By intrinsics:
+ * compilers go through memory, and loading a vector that was just stored in parts waits. */
 VECTOR_INLINE vf64 half_f64(vf32 x, const int half)
 {
 #if defined(VECTOR_AVX512)
@@ -628,9 +628,10 @@ VECTOR_INLINE vf32 halves_f32(vf64 first, vf64 second)
 }
 
 /*
- * (m 2^n)^y for m of log_split, in float64: 2^t with t = y (n + log2 m), log2 m = s P(s^2) with s =
- * (m - 1) / (m + 1), to 2^-42 of itself, and 2^r for what is left of t beside a whole number to
- * 2^-34, so that rounding to float32 is all but the whole error. Far t give 0 and inf.
+ * (m 2^n)^y for m and n of log_split, in float64: 2^t with t = y (n + log2 m). log2 m = s P(s^2)
+ * with s = (m - 1) / (m + 1) has a relative error of 2^-42. t is a whole number, which goes to the
+ * exponent, and a rest r; 2^r has a relative error of 2^-34. So nearly all of the error is that of
+ * rounding to float32. t is limited to where the result is surely 0 or inf.
  */
 VECTOR_INLINE vf64 pow_split(vf64 m, vf64 n, vf64 y)
 {
@@ -646,8 +647,8 @@ VECTOR_INLINE vf64 pow_split(vf64 m, vf64 n, vf64 y)
     return (vf64)((vu64)power + ((vu64)whole << 52));
 }
 
-/* p = |x|^y where x may be below 0, which gives it a sign or NaN, and what becomes of 0, infinities
- * and NaN, which SLEEF's function has. */
+/* p is |x|^y. A negative x gives it a sign or NaN; for zeros, infinities and NaN the called
+ * function's result is taken. */
 static __attribute__((noinline)) vf32 pow_border(vf32 x, vf32 y, vf32 p)
 {
     const vf32 a = vabs_f32(x), half = 0.5f * y;
