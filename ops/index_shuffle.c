@@ -109,7 +109,7 @@ static int64_t plain_shuffled(const double *seed, int64_t index, int64_t max_ind
         for (int k = 0; k < ROUNDS; k++) {
             for (int i = 0; i < n; i++)
                 next[i] = word[0][i] ^ key[k][i] ^ plain_bit(word[1], n, i, 2) ^
-                          (plain_bit(word[1], n, i, 1) & plain_bit(word[1], n, i, 8));
+                          (plain_bit(word[1], n, i, 1) && plain_bit(word[1], n, i, 8));
             memcpy(word[0], word[1], sizeof next);
             memcpy(word[1], next, sizeof next);
         }
