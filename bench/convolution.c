@@ -156,7 +156,7 @@ static void check_line_conv(workload *w, ed_tensor *y)
     }
 }
 
-/* Of x and y, of so many elements; with gradients dy, x again and dx are more. Kernels are small. */
+/* Of x and y, of so many elements; with gradients dy, x again and dx too. Kernels are small. */
 static double bytes_moved(int64_t x, int64_t y, bool gradients)
 {
     return 4.0 * (double)(gradients ? 3 * x + 2 * y : x + y);
