@@ -15,7 +15,15 @@ static bool is_object(const Elf64_Ehdr *head, size_t size)
 {
     return size >= sizeof *head && memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 &&
            head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_shoff <= size &&
-           (size - head->e_shoff) / sizeof(Elf64_Shdr) >= head->e_shnum;
+           (size - head->e_shoff) / sizeof(Elf64_Shdr) >= 1;
+}
+
+/* Too many for the header are counted by the first section. */
+static size_t section_count(const Elf64_Ehdr *head, const Elf64_Shdr *sections, size_t size)
+{
+    const size_t count = head->e_shnum ? head->e_shnum : sections[0].sh_size;
+    const size_t room = (size - head->e_shoff) / sizeof *sections;
+    return count < room ? count : room;
 }
 
 /* Those that the object only asks for (the bounds of its own sections) stay hidden. */
@@ -38,7 +46,8 @@ int main(int argc, char **argv)
     const Elf64_Ehdr *head = (const Elf64_Ehdr *)bytes;
     if (!is_object(head, size)) return fprintf(stderr, "unhide: no ELF object\n"), 1;
     const Elf64_Shdr *sections = (const Elf64_Shdr *)(bytes + head->e_shoff);
-    for (int i = 0; i < head->e_shnum; i++) {
+    const size_t count = section_count(head, sections, size);
+    for (size_t i = 0; i < count; i++) {
         const Elf64_Shdr *s = &sections[i];
         if (s->sh_type == SHT_SYMTAB && s->sh_offset <= size && s->sh_size <= size - s->sh_offset)
             unhide((Elf64_Sym *)(bytes + s->sh_offset), s->sh_size / sizeof(Elf64_Sym));
