@@ -113,6 +113,11 @@ loop_streamed(elementwise_loop loop, int operands, const size_t *sizes, size_t s
     }
 }
 
+/* loop_streamed of a loop whose operands have one type. */
+#define LOOP_STREAMED(loop, operands, type, result)                                                \
+    loop_streamed(loop, operands, (const size_t[]){sizeof(number_##type), sizeof(number_##type)},  \
+                  sizeof(number_##result), n, in, steps, out, attrs)
+
 #define TYPE   f32
 #define RESULT f32
 #include "ops/loops.typed.h"
@@ -158,13 +163,10 @@ loop_streamed(elementwise_loop loop, int operands, const size_t *sizes, size_t s
     static void name##_##type(LOOP_ARGUMENTS)                                                      \
     {                                                                                              \
         LOOP_USED;                                                                                 \
-        if (stream) {                                                                              \
-            const size_t size = sizeof(number_##type), sizes[] = {size, size};                     \
-            loop_streamed(name##_##type, 1, sizes, sizeof(number_##result), n, in, steps, out,     \
-                          attrs);                                                                  \
-            return;                                                                                \
-        }                                                                                          \
-        loop1_##type##_##result(n, in[0], out, name##_at_##type);                                  \
+        if (stream)                                                                                \
+            LOOP_STREAMED(name##_##type, 1, type, result);                                         \
+        else                                                                                       \
+            loop1_##type##_##result(n, in[0], out, name##_at_##type);                              \
     }
 
 /* Never a second time inside its turned form. */
@@ -176,13 +178,10 @@ loop_streamed(elementwise_loop loop, int operands, const size_t *sizes, size_t s
     static __attribute__((noinline)) void name##_##type(LOOP_ARGUMENTS)                            \
     {                                                                                              \
         LOOP_USED;                                                                                 \
-        if (stream) {                                                                              \
-            const size_t size = sizeof(number_##type), sizes[] = {size, size};                     \
-            loop_streamed(name##_##type, 2, sizes, sizeof(number_##result), n, in, steps, out,     \
-                          attrs);                                                                  \
-            return;                                                                                \
-        }                                                                                          \
-        loop2_##type##_##result(n, in, steps, out, name##_at_##type);                              \
+        if (stream)                                                                                \
+            LOOP_STREAMED(name##_##type, 2, type, result);                                         \
+        else                                                                                       \
+            loop2_##type##_##result(n, in, steps, out, name##_at_##type);                          \
     }
 
 /* What the loop of another name makes of b and a. */

@@ -297,8 +297,8 @@ ISA_DECLARE(double, optim_squares, ed_dtype dtype, int64_t n, const void *g);
 /*
  * OPTIM_EACH(i, part, size) goes over the elements of a part, of `size` bytes, strip by strip, and
  * asks for those that are OPTIM_AHEAD elements further: the processor foresees them too late where
- * roots and quotients keep it busy. What is shorter than
- * that, as most rows of sparse gradients are, is one strip.
+ * roots and quotients keep it busy. What is shorter than that, as most rows of sparse gradients
+ * are, is one strip.
  */
 enum { OPTIM_STRIP = 64, OPTIM_AHEAD = HARD(64, 512) };
 
