@@ -97,9 +97,9 @@ VECTOR_INLINE vf64 gelu_polynomial_f64(vf64 t)
 #include "ops/kernels/gelu.typed.h"
 
 /*
- * With tables in registers, float32 takes Q and Q - a p of gelu, and silu's slope, from pieces.
- * Only a vector with a lane below their end, where these are less than 1e-6 off 0, computes the
- * powers of e, too.
+ * Where there are pieces, float32 takes a Q and Q - a p of gelu, and silu's slope, from them. Only
+ * a vector with a lane beyond their end, where these are less than 1e-6 off 0, computes the powers
+ * of e, too.
  */
 #if defined(VECTOR_TABLE)
 static __attribute__((noinline)) vf32 gelu_far(vf32 x)
@@ -114,9 +114,9 @@ static __attribute__((noinline)) vf32 gelu_slope_far(vf32 x)
 
 VECTOR_INLINE vf32 vgelu_f32(vf32 x)
 {
-    const vf32 a = gelu_size_f32(x, GELU_PIECES_END), above = vgreater_f32(vset_f32(-0.0f), x);
-    const vf32 y = vfma_f32(-a, vpiece(gelu_pieces, GELU_PIECES_IN_1, a), above);
-    const vi32 near = ~(x < -GELU_PIECES_END);
+    const vf32 a = gelu_size_f32(x, GELU_TAIL_PIECES_END);
+    const vf32 y = gelu_less_f32(x, VPIECE(gelu_tail_pieces, GELU_TAIL_PIECES, a));
+    const vi32 near = ~(x < -GELU_TAIL_PIECES_END);
     if (__builtin_expect(vall_i32(near), 1)) return y;
     return vselect_f32(near, y, gelu_far(x));
 }
@@ -124,7 +124,7 @@ VECTOR_INLINE vf32 vgelu_f32(vf32 x)
 VECTOR_INLINE vf32 vgelu_slope_f32(vf32 x)
 {
     const vf32 a = gelu_size_f32(x, GELU_SLOPE_PIECES_END);
-    const vf32 low = vpiece(gelu_slope_pieces, GELU_SLOPE_PIECES_IN_1, a);
+    const vf32 low = VPIECE(gelu_slope_pieces, GELU_SLOPE_PIECES, a);
     const vf32 y = vselect_f32(x < 0, low, 1 - low);
     const vi32 near = ~(vabs_f32(x) > GELU_SLOPE_PIECES_END);
     if (__builtin_expect(vall_i32(near), 1)) return y;
@@ -142,7 +142,7 @@ static __attribute__((noinline)) vf32 silu_slope_far(vf32 x)
 VECTOR_INLINE vf32 vsilu_slope_f32(vf32 x)
 {
     const vf32 a = gelu_size_f32(x, SILU_SLOPE_PIECES_END);
-    const vf32 low = vpiece(silu_slope_pieces, SILU_SLOPE_PIECES_IN_1, a);
+    const vf32 low = VPIECE(silu_slope_pieces, SILU_SLOPE_PIECES, a);
     const vf32 y = vselect_f32(x < 0, low, 1 - low);
     const vi32 near = ~(x < -SILU_SLOPE_PIECES_END);
     if (__builtin_expect(vall_i32(near), 1)) return y;

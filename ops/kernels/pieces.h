@@ -1,28 +1,35 @@
 /*
- * Functions of a = |x| for float32, in pieces: polynomials of degree 6 around 32 centres, equally
- * far apart, that a vector looks up in registers. Each costs half the operations of a power of e.
- * tools/pieces.py writes this file.
+ * Functions of a = |x| for float32, in pieces: polynomials around centres, which a vector looks up,
+ * 32 of degree 6 (AVX-512) or 8 of degree 7 to 11 (AVX2). tools/pieces.py writes this file.
  *
  * A table's first line is the centres, the next ones the coefficients from the constant on. A
- * centre is a number near the middle of its piece for which the function is all but exactly a
- * float: so the constant has no error, and the others count little. The coefficients are
+ * centre is a number for which the function is all but exactly a float: so the constant has no
+ * error, and the others count little. It is near the middle of its piece; where a function falls
+ * much within one of 8 pieces, near its end, so that all terms have one sign. The coefficients are
  * least-squares fits to the relative error (to the error around a slope's zero), each rounded
- * before the next is fitted; the error is below 1/3 of an ULP. tanh and erf are a itself and the
- * polynomial in their first piece, whose constant no one reads.
+ * before the next is fitted; the error is below 2/5 of an ULP. tanh and erf are a itself and the
+ * polynomial in their first piece, whose constant is 0.
  *
- * NAME_IN_1 says how many pieces there are in 1, NAME_END where the last one ends, a bit less.
+ * NAME_IN_1 a + NAME_START, shifted right by NAME_SHIFT, has the number of the piece in its lowest
+ * bits: a START of 1.5 2^23 rounds to integers, one of 2 gives the exponent and a bit of the
+ * mantissa. NAME_END is where the last piece ends, a bit less. sigmoid has no 8 pieces: they would
+ * lose an ULP and a half.
  */
 #ifndef EDDY_OPS_KERNELS_PIECES_H
 #define EDDY_OPS_KERNELS_PIECES_H
 
-enum { PIECES = 32, PIECES_DEGREE = 6 };
+#include "ops/kernels/vector_base.h"
 
-/* Half a row of a table is one vector, and must not lie across two lines of the cache. */
+/* A vector of a row must not lie across two lines of the cache. */
 #define PIECES_ALIGNED __attribute__((aligned(64)))
 
-#define TANH_PIECES_IN_1 0x1.b642c8p1f
-#define TANH_PIECES_END  0x1.266654p3f
-static const float tanh_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
+#if defined(VECTOR_AVX512)
+
+#define TANH_PIECES_IN_1  0x1.b642c8p1f
+#define TANH_PIECES_START 0x1.8p23f
+#define TANH_PIECES_SHIFT 0
+#define TANH_PIECES_END   0x1.266654p3f
+static const float tanh_pieces[8][32] PIECES_ALIGNED = {
     {0x0p0f,      0x1.294p-2f, 0x1.258p-1f, 0x1.bbcp-1f, 0x1.208p0f, 0x1.77cp0f, 0x1.bb8p0f,
      0x1.03cp1f,  0x1.29dp1f,  0x1.4d8p1f,  0x1.7a6p1f,  0x1.9e8p1f, 0x1.c0ap1f, 0x1.e72p1f,
      0x1.053p2f,  0x1.163p2f,  0x1.298p2f,  0x1.3d4p2f,  0x1.4eep2f, 0x1.64ap2f, 0x1.75cp2f,
@@ -78,9 +85,11 @@ static const float tanh_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
      -0x1.bcd5f4p-9f,  0x1.2ce32p-6f},
 };
 
-#define ERF_PIECES_IN_1 0x1.f8p2f
-#define ERF_PIECES_END  0x1.ffffdep1f
-static const float erf_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
+#define ERF_PIECES_IN_1  0x1.f8p2f
+#define ERF_PIECES_START 0x1.8p23f
+#define ERF_PIECES_SHIFT 0
+#define ERF_PIECES_END   0x1.ffffdep1f
+static const float erf_pieces[8][32] PIECES_ALIGNED = {
     {0x0p0f,      0x1.e5p-4f, 0x1.0c4p-2f, 0x1.7d4p-2f, 0x1.1p-1f,  0x1.464p-1f, 0x1.80cp-1f,
      0x1.c88p-1f, 0x1.03cp0f, 0x1.254p0f,  0x1.428p0f,  0x1.61p0f,  0x1.8c2p0f,  0x1.a8p0f,
      0x1.c9cp0f,  0x1.e4cp0f, 0x1.05ep1f,  0x1.12bp1f,  0x1.23fp1f, 0x1.32e8p1f, 0x1.426p1f,
@@ -137,9 +146,11 @@ static const float erf_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
 };
 
 /* 1 / (1 + e^a), ln(1 + e^-a) */
-#define SIGMOID_PIECES_IN_1 0x1.933334p0f
-#define SIGMOID_PIECES_END  0x1.3fffecp4f
-static const float sigmoid_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
+#define SIGMOID_PIECES_IN_1  0x1.933334p0f
+#define SIGMOID_PIECES_START 0x1.8p23f
+#define SIGMOID_PIECES_SHIFT 0
+#define SIGMOID_PIECES_END   0x1.3fffecp4f
+static const float sigmoid_pieces[8][32] PIECES_ALIGNED = {
     {0x0p0f,     0x1.4ecp-1f, 0x1.3fcp0f, 0x1.fecp0f, 0x1.4c4p1f, 0x1.9acp1f,  0x1.e48p1f,
      0x1.1c4p2f, 0x1.3f2p2f,  0x1.6ep2f,  0x1.928p2f, 0x1.c36p2f, 0x1.edap2f,  0x1.07fcp3f,
      0x1.1bdp3f, 0x1.323p3f,  0x1.434p3f, 0x1.5b2p3f, 0x1.69cp3f, 0x1.856p3f,  0x1.969p3f,
@@ -196,9 +207,11 @@ static const float sigmoid_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
      0x1.0237fp-37f,   0x1.11b258p-38f},
 };
 
-#define SOFTPLUS_PIECES_IN_1 0x1.933334p0f
-#define SOFTPLUS_PIECES_END  0x1.3fffecp4f
-static const float softplus_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
+#define SOFTPLUS_PIECES_IN_1  0x1.933334p0f
+#define SOFTPLUS_PIECES_START 0x1.8p23f
+#define SOFTPLUS_PIECES_SHIFT 0
+#define SOFTPLUS_PIECES_END   0x1.3fffecp4f
+static const float softplus_pieces[8][32] PIECES_ALIGNED = {
     {0x1p-13f,    0x1.48p-1f,  0x1.394p0f,  0x1.e94p0f, 0x1.444p1f,  0x1.968p1f,  0x1.dd8p1f,
      0x1.1c4p2f,  0x1.438p2f,  0x1.70cp2f,  0x1.944p2f, 0x1.bcap2f,  0x1.e18p2f,  0x1.07ccp3f,
      0x1.197p3f,  0x1.2d4p3f,  0x1.425p3f,  0x1.574p3f, 0x1.6e8p3f,  0x1.82p3f,   0x1.97ccp3f,
@@ -255,69 +268,73 @@ static const float softplus_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
      0x1.02e66ap-37f, 0x1.16f06ep-38f},
 };
 
-/* Q(a) = erfc(a / sqrt 2) / 2 and gelu's slope, Q(a) - a e^(-a^2/2) / sqrt(2 pi) */
-#define GELU_PIECES_IN_1 0x1.74a4acp2f
-#define GELU_PIECES_END  0x1.5a3d5ap2f
-static const float gelu_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
-    {0x0p0f,      0x1.5dcp-3f, 0x1.628p-2f, 0x1.04p-1f,  0x1.58cp-1f, 0x1.b48p-1f, 0x1.0e4p0f,
-     0x1.368p0f,  0x1.604p0f,  0x1.898p0f,  0x1.b7ep0f,  0x1.e24p0f,  0x1.07fp1f,  0x1.1c6p1f,
-     0x1.33cp1f,  0x1.4c6p1f,  0x1.5f4p1f,  0x1.76p1f,   0x1.8b2p1f,  0x1.9d8p1f,  0x1.b46p1f,
-     0x1.cf88p1f, 0x1.e18p1f,  0x1.f6dp1f,  0x1.07d8p2f, 0x1.129p2f,  0x1.1fe8p2f, 0x1.28cp2f,
-     0x1.328p2f,  0x1.3d6p2f,  0x1.494p2f,  0x1.532p2f},
-    {0x1p-1f,         0x1.ba9296p-2f,  0x1.75598ep-2f,  0x1.3921a6p-2f,  0x1.005fd4p-2f,
-     0x1.935e72p-3f,  0x1.2a1bdp-3f,   0x1.cd26cap-4f,  0x1.59c2f6p-4f,  0x1.fcfee6p-5f,
-     0x1.5f3a3ap-5f,  0x1.e830a8p-6f,  0x1.412e3ep-6f,  0x1.aefbp-7f,    0x1.097adcp-7f,
-     0x1.3471aep-8f,  0x1.8d9a9ap-9f,  0x1.c80a52p-10f, 0x1.091684p-10f, 0x1.43fa1cp-11f,
-     0x1.559e52p-12f, 0x1.3351fcp-13f, 0x1.61e4d4p-14f, 0x1.66ee7ep-15f, 0x1.3a4f7ap-16f,
-     0x1.2bb606p-17f, 0x1.cb2e4ep-19f, 0x1.db1bd2p-20f, 0x1.c1cbeep-21f, 0x1.7c70e8p-22f,
-     0x1.1ff766p-23f, 0x1.f4923p-25f},
-    {-0x1.988454p-2f,  -0x1.929a5ep-2f,  -0x1.80c18p-2f,   -0x1.671932p-2f,  -0x1.45a7cep-2f,
-     -0x1.1c0abcp-2f,  -0x1.d3ffdcp-3f,  -0x1.878e58p-3f,  -0x1.3d09fap-3f,  -0x1.f56f7ep-4f,
-     -0x1.75632p-4f,   -0x1.152202p-4f,  -0x1.85f436p-5f,  -0x1.1501eap-5f,  -0x1.6b24fp-6f,
-     -0x1.c0f178p-7f,  -0x1.2ed01ep-7f,  -0x1.6e09f4p-8f,  -0x1.bde0a6p-9f,  -0x1.1b538ap-9f,
-     -0x1.391464p-10f, -0x1.290636p-11f, -0x1.61cda4p-12f, -0x1.750a3ep-13f, -0x1.553ab6p-14f,
-     -0x1.5162fp-15f,  -0x1.0def96p-16f, -0x1.1f31dcp-17f, -0x1.1826ap-18f,  -0x1.e98462p-20f,
-     -0x1.7f752p-21f,  -0x1.56a46ep-22f},
-    {0x1.92981ap-20f, 0x1.13058cp-5f,  0x1.0a65ccp-4f,  0x1.6cb5d6p-4f,  0x1.b68d88p-4f,
-     0x1.e45074p-4f,  0x1.ee0ce8p-4f,  0x1.daea1ap-4f,  0x1.b43ce8p-4f,  0x1.81616ep-4f,
-     0x1.40c9d4p-4f,  0x1.0507a2p-4f,  0x1.920b76p-5f,  0x1.33b5fep-5f,  0x1.b48dacp-6f,
-     0x1.2370c6p-6f,  0x1.9f7b0ep-7f,  0x1.0b6146p-7f,  0x1.5818bp-8f,   0x1.c9a376p-9f,
-     0x1.0ad614p-9f,  0x1.0ce806p-10f, 0x1.4cba2p-11f,  0x1.6e5894p-12f, 0x1.5faf3ep-13f,
-     0x1.69d9aap-14f, 0x1.2f943ep-15f, 0x1.4ce906p-16f, 0x1.4f6a32p-17f, 0x1.2f7032p-18f,
-     0x1.ed2d48p-20f, 0x1.c5e67ap-21f},
-    {0x1.100f48p-4f,   0x1.048d4ap-4f,   0x1.c37d8ep-5f,   0x1.635286p-5f,   0x1.daca94p-6f,
-     0x1.9df3d6p-7f,   -0x1.1dd6ap-8f,   -0x1.ebe3aep-7f,  -0x1.799e42p-6f,  -0x1.c78a26p-6f,
-     -0x1.e6011ap-6f,  -0x1.d6e786p-6f,  -0x1.a6b1fcp-6f,  -0x1.6b6bb6p-6f,  -0x1.2158fep-6f,
-     -0x1.adb2f2p-7f,  -0x1.4992e4p-7f,  -0x1.cbd598p-8f,  -0x1.3ce89ep-8f,  -0x1.bd94dap-9f,
-     -0x1.15247ap-9f,  -0x1.2bd96cp-10f, -0x1.83ba9ep-11f, -0x1.c09b06p-12f, -0x1.c6d6fcp-13f,
-     -0x1.e95482p-14f, -0x1.b0bbc8p-15f, -0x1.ea99dp-16f,  -0x1.000c9ep-16f, -0x1.e1311cp-18f,
-     -0x1.96e0ecp-19f, -0x1.829642p-20f},
-    {0x1.80d87p-10f,  -0x1.11924p-7f,  -0x1.fe1f7ep-7f, -0x1.4e3cfap-6f, -0x1.742e14p-6f,
-     -0x1.6fd294p-6f, -0x1.36e1bp-6f,  -0x1.e3ac62p-7f, -0x1.414316p-7f, -0x1.4755e4p-8f,
-     -0x1.4035dp-12f, 0x1.7fa3e4p-9f,  0x1.4f9b0ep-8f,  0x1.8d29d2p-8f,  0x1.949972p-8f,
-     0x1.6b81ep-8f,   0x1.39aa48p-8f,  0x1.ed8a9ap-9f,  0x1.766b62p-9f,  0x1.1b956cp-9f,
-     0x1.7f75b2p-10f, 0x1.c541bep-11f, 0x1.3537e6p-11f, 0x1.7b82e8p-12f, 0x1.9a24a2p-13f,
-     0x1.d08352p-14f, 0x1.b3fcfap-15f, 0x1.009fb2p-15f, 0x1.16ad74p-16f, 0x1.1112eep-17f,
-     0x1.e24fbp-19f,  0x1.da75f4p-20f},
-    {-0x1.8ff92ap-6f,  -0x1.1ddc9p-7f,   -0x1.bc73ccp-8f,  -0x1.1e71ecp-8f,  -0x1.179d2p-9f,
-     0x1.8dee0cp-10f,  0x1.5366b6p-8f,   0x1.7aa7a8p-8f,   0x1.92ae3p-8f,    0x1.75f978p-8f,
-     0x1.299098p-8f,   0x1.bb7078p-9f,   0x1.cc049p-10f,   0x1.4caf4cp-11f,  -0x1.35d36p-12f,
-     -0x1.d4ae48p-11f, -0x1.2777bap-10f, -0x1.29fdc4p-10f, -0x1.102e4cp-10f, -0x1.cd3f7ap-11f,
-     -0x1.636186p-11f, -0x1.dc485ep-12f, -0x1.5bf624p-12f, -0x1.cf1f9ap-13f, -0x1.0ec20ap-13f,
-     -0x1.462e62p-14f, -0x1.45eca8p-15f, -0x1.93998ep-16f, -0x1.c8f32cp-17f, -0x1.d4f16ep-18f,
-     -0x1.b4e462p-19f, -0x1.bbed38p-20f},
-    {0x1.b946e2p-5f,   0x1.f19fb8p-9f,   -0x1.7ba308p-12f, 0x1.ad675ap-8f,   0x1.df2ac4p-8f,
-     0x1.fb9428p-8f,   0x1.7b811cp-8f,   -0x1.9051b2p-13f, -0x1.84d81cp-10f, -0x1.f5f2aap-11f,
-     -0x1.b1662cp-10f, -0x1.7cade6p-9f,  -0x1.616874p-10f, -0x1.1393ecp-10f, -0x1.643232p-11f,
-     -0x1.87ebf8p-13f, -0x1.6069cep-15f, 0x1.793474p-15f,  0x1.589d14p-13f,  0x1.317108p-13f,
-     0x1.71de74p-13f,  0x1.5f49cap-13f,  0x1.eb8a5ap-14f,  0x1.928fe4p-14f,  0x1.09d6b8p-14f,
-     0x1.54b74ap-15f,  0x1.a54d2ap-16f,  0x1.df0b4p-17f,   0x1.0b8712p-17f,  0x1.1d8054p-18f,
-     0x1.29553ep-19f,  0x1.25997cp-20f},
+/* a Q(a) for Q(a) = erfc(a / sqrt 2) / 2; gelu's slope, Q(a) - a e^(-a^2/2) / sqrt(2 pi) */
+#define GELU_TAIL_PIECES_IN_1  0x1.74a4acp2f
+#define GELU_TAIL_PIECES_START 0x1.8p23f
+#define GELU_TAIL_PIECES_SHIFT 0
+#define GELU_TAIL_PIECES_END   0x1.5a3d5ap2f
+static const float gelu_tail_pieces[8][32] PIECES_ALIGNED = {
+    {0x0p0f,     0x1.618p-3f, 0x1.5p-2f,  0x1.068p-1f, 0x1.64p-1f, 0x1.b0cp-1f, 0x1.042p0f,
+     0x1.368p0f, 0x1.5c8p0f,  0x1.83p0f,  0x1.b6cp0f,  0x1.e54p0f, 0x1.044p1f,  0x1.1ep1f,
+     0x1.33cp1f, 0x1.498p1f,  0x1.61cp1f, 0x1.734p1f,  0x1.877p1f, 0x1.a2fp1f,  0x1.bb2p1f,
+     0x1.ce6p1f, 0x1.e24p1f,  0x1.f89p1f, 0x1.072p2f,  0x1.10cp2f, 0x1.1c8p2f,  0x1.274p2f,
+     0x1.35cp2f, 0x1.40cp2f,  0x1.4adp2f, 0x1.5598p2f},
+    {0x0p0f,          0x1.310e6ep-4f,  0x1.f32c52p-4f,  0x1.3f494ep-3f,  0x1.5aa4dap-3f,
+     0x1.58760cp-3f,  0x1.421cfep-3f,  0x1.17a9c6p-3f,  0x1.e37796p-4f,  0x1.945abap-4f,
+     0x1.2fcd2cp-4f,  0x1.c281ep-5f,   0x1.5e0ae4p-5f,  0x1.d1fdap-6f,   0x1.3f2572p-6f,
+     0x1.a7ba7ep-7f,  0x1.02cc3ap-7f,  0x1.62364ap-8f,  0x1.be68bp-9f,   0x1.c89542p-10f,
+     0x1.e6bf34p-11f, 0x1.1f62c6p-11f, 0x1.459b12p-12f, 0x1.4e24fp-13f,  0x1.532f08p-14f,
+     0x1.6a9cbep-15f, 0x1.4745c6p-16f, 0x1.32c69ep-17f, 0x1.a60b66p-19f, 0x1.6adfc2p-20f,
+     0x1.46a672p-21f, 0x1.0e2e5p-22f},
+    {0x1p-1f,          0x1.745d78p-2f,   0x1.fa9b24p-3f,   0x1.feebcap-4f,   0x1.a3810ap-6f,
+     -0x1.2e6b52p-5f,  -0x1.64d87cp-4f,  -0x1.e8ad82p-4f,  -0x1.06c32cp-3f,  -0x1.043b82p-3f,
+     -0x1.d384fcp-4f,  -0x1.8af79ep-4f,  -0x1.4e6f3ap-4f,  -0x1.f16634p-5f,  -0x1.722ef2p-5f,
+     -0x1.090b0ap-5f,  -0x1.5db454p-6f,  -0x1.f8067cp-7f,  -0x1.4ff0b4p-7f,  -0x1.70f5f6p-8f,
+     -0x1.a0f9ccp-9f,  -0x1.01412ap-9f,  -0x1.305e84p-10f, -0x1.472c88p-11f, -0x1.5ab2b8p-12f,
+     -0x1.8076cap-13f, -0x1.6a31b4p-14f, -0x1.608698p-15f, -0x1.fd1a46p-17f, -0x1.c57066p-18f,
+     -0x1.a51a26p-19f, -0x1.67c0bap-20f},
+    {-0x1.988454p-2f, -0x1.8c7b14p-2f, -0x1.6e447cp-2f, -0x1.37206ep-2f, -0x1.e67fcep-3f,
+     -0x1.6f71f6p-3f, -0x1.d7bb78p-4f, -0x1.9e2f7cp-5f, -0x1.7bd60cp-7f, 0x1.2967b2p-6f,
+     0x1.60a41p-5f,   0x1.afca64p-5f,  0x1.b9588ap-5f,  0x1.92e764p-5f,  0x1.573adp-5f,
+     0x1.1328b8p-5f,  0x1.9474acp-6f,  0x1.38540ap-6f,  0x1.bfaf8p-7f,   0x1.0cbda8p-7f,
+     0x1.460156p-8f,  0x1.a7d78cp-9f,  0x1.07c602p-9f,  0x1.2b1e22p-10f, 0x1.4cdfd6p-11f,
+     0x1.80ae2ap-12f, 0x1.7c2974p-13f, 0x1.81bd2ep-14f, 0x1.25c338p-15f, 0x1.0fe1b8p-16f,
+     0x1.05289ep-17f, 0x1.ce094ep-19f},
+    {0x1.19013ep-20f,  0x1.6fb8f2p-5f,   0x1.4999d2p-4f,   0x1.c98bdep-4f,   0x1.057546p-3f,
+     0x1.08926ap-3f,   0x1.ea0fd8p-4f,   0x1.9057b4p-4f,   0x1.3b1886p-4f,   0x1.c254c6p-5f,
+     0x1.c8c4ccp-6f,   0x1.16e20ap-7f,   -0x1.2c77cep-9f,  -0x1.8e12aap-7f,  -0x1.031aa6p-6f,
+     -0x1.0c133p-6f,   -0x1.e0daaep-7f,  -0x1.9f8b64p-7f,  -0x1.4c34c4p-7f,  -0x1.c3c3e2p-8f,
+     -0x1.2cd9p-8f,    -0x1.a1f876p-9f,  -0x1.14ef98p-9f,  -0x1.4ef81ap-10f, -0x1.8af612p-11f,
+     -0x1.ded7bp-12f,  -0x1.f3e0f4p-13f, -0x1.09d354p-13f, -0x1.adaf2p-15f,  -0x1.9ee814p-16f,
+     -0x1.9d8ee8p-17f, -0x1.7bf8a8p-18f},
+    {0x1.10366ap-4f,  0x1.fc684ep-5f,  0x1.a4530cp-5f,  0x1.0a4a24p-5f,  0x1.6b6f1ap-7f,
+     -0x1.7579a2p-8f, -0x1.5f4c2ep-6f, -0x1.0d9bd2p-5f, -0x1.2a5de2p-5f, -0x1.2645ecp-5f,
+     -0x1.f19e6ap-6f, -0x1.7466c6p-6f, -0x1.0e8a9ep-6f, -0x1.0e3d52p-7f, -0x1.71068ep-9f,
+     0x1.e2d4e4p-11f, 0x1.a7f516p-9f,  0x1.01b1a6p-8f,  0x1.07c7bp-8f,   0x1.c21902p-9f,
+     0x1.5ae41p-9f,   0x1.0917fep-9f,  0x1.7ea25ep-10f, 0x1.f74a3cp-11f, 0x1.3eff98p-11f,
+     0x1.9a0a1cp-12f, 0x1.c8f5d4p-13f, 0x1.00bb98p-13f, 0x1.bc1514p-15f, 0x1.c1cccep-16f,
+     0x1.d3476p-17f,  0x1.bfbb32p-18f},
+    {0x1.a9499p-12f,   -0x1.3c5d2ep-7f,  -0x1.1c95d6p-6f,  -0x1.716ed4p-6f,  -0x1.7f8986p-6f,
+     -0x1.564ddep-6f,  -0x1.fb941ap-7f,  -0x1.01f452p-7f,  -0x1.c37b3ap-10f, 0x1.ef63c2p-9f,
+     0x1.ef3314p-8f,   0x1.242e44p-7f,   0x1.290e5cp-7f,   0x1.defeaap-8f,   0x1.5ddc08p-8f,
+     0x1.b9b9e4p-9f,   0x1.a7c5d4p-10f,  0x1.0904cp-11f,   -0x1.1a785ap-12f, -0x1.966546p-11f,
+     -0x1.bf182ap-11f, -0x1.9bbff8p-11f, -0x1.56cb5p-11f,  -0x1.010aaep-11f, -0x1.698d66p-12f,
+     -0x1.f4956p-13f,  -0x1.2f65fep-13f, -0x1.6c300ap-14f, -0x1.550b5p-15f,  -0x1.6d7a7p-16f,
+     -0x1.90009ap-17f, -0x1.924aacp-18f},
+    {-0x1.8175d2p-7f,  -0x1.435312p-8f,  -0x1.8b69a8p-8f,  -0x1.086e98p-8f,  0x1.1efe58p-10f,
+     0x1.f8ea8p-9f,    0x1.8fae84p-8f,   0x1.3e3d52p-8f,   0x1.f4c446p-9f,   0x1.55f892p-11f,
+     0x1.807a14p-9f,   0x1.62039ep-11f,  -0x1.e9b38ap-10f, -0x1.e99b02p-10f, -0x1.f964ecp-10f,
+     -0x1.9eb978p-10f, -0x1.ee3922p-11f, -0x1.67271p-11f,  -0x1.bf2636p-12f, -0x1.3b4606p-12f,
+     0x1.5e9d6p-16f,   0x1.06d7bp-13f,   0x1.17a4ap-13f,   0x1.41ceeep-13f,  0x1.1b6b32p-13f,
+     0x1.9a85a4p-14f,  0x1.191048p-14f,  0x1.6707a6p-15f,  0x1.b8b196p-16f,  0x1.f95afp-17f,
+     0x1.1464ecp-17f,  0x1.2350d2p-18f},
 };
 
-#define GELU_SLOPE_PIECES_IN_1 0x1.74a4acp2f
-#define GELU_SLOPE_PIECES_END  0x1.5a3d5ap2f
-static const float gelu_slope_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
+#define GELU_SLOPE_PIECES_IN_1  0x1.74a4acp2f
+#define GELU_SLOPE_PIECES_START 0x1.8p23f
+#define GELU_SLOPE_PIECES_SHIFT 0
+#define GELU_SLOPE_PIECES_END   0x1.5a3d5ap2f
+static const float gelu_slope_pieces[8][32] PIECES_ALIGNED = {
     {0x0p0f,      0x1.57p-3f,  0x1.5fcp-2f, 0x1.06p-1f, 0x1.608p-1f, 0x1.b6cp-1f, 0x1.08cp0f,
      0x1.352p0f,  0x1.5f8p0f,  0x1.8ap0f,   0x1.b8cp0f, 0x1.dfp0f,   0x1.078p1f,  0x1.1d8p1f,
      0x1.329p1f,  0x1.484p1f,  0x1.618p1f,  0x1.754p1f, 0x1.8d2p1f,  0x1.a0ep1f,  0x1.ba8p1f,
@@ -375,9 +392,11 @@ static const float gelu_slope_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED =
 };
 
 /* silu's slope at -a, e (1 + e - a) / (1 + e)^2 for e = e^-a */
-#define SILU_SLOPE_PIECES_IN_1 0x1.933334p0f
-#define SILU_SLOPE_PIECES_END  0x1.3fffecp4f
-static const float silu_slope_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED = {
+#define SILU_SLOPE_PIECES_IN_1  0x1.933334p0f
+#define SILU_SLOPE_PIECES_START 0x1.8p23f
+#define SILU_SLOPE_PIECES_SHIFT 0
+#define SILU_SLOPE_PIECES_END   0x1.3fffecp4f
+static const float silu_slope_pieces[8][32] PIECES_ALIGNED = {
     {0x0p0f,     0x1.45cp-1f, 0x1.45cp0f, 0x1.ec8p0f, 0x1.43p1f,  0x1.998p1f,  0x1.e74p1f,
      0x1.1d4p2f, 0x1.482p2f,  0x1.718p2f, 0x1.971p2f, 0x1.c34p2f, 0x1.e8dp2f,  0x1.0518p3f,
      0x1.1a4p3f, 0x1.2e4p3f,  0x1.44cp3f, 0x1.58cp3f, 0x1.6cp3f,  0x1.80f8p3f, 0x1.968p3f,
@@ -433,5 +452,175 @@ static const float silu_slope_pieces[PIECES_DEGREE + 2][PIECES] PIECES_ALIGNED =
      -0x1.bd41bp-30f,  -0x1.e4705p-31f,  -0x1.1367ap-31f,  -0x1.2e47f6p-32f, -0x1.67f8fp-33f,
      -0x1.7a704p-34f,  -0x1.bd7942p-35f},
 };
+
+#elif defined(VECTOR_AVX2)
+
+/* The same functions. */
+#define TANH_PIECES_IN_1  0x1.a1642cp1f
+#define TANH_PIECES_START 0x1p1f
+#define TANH_PIECES_SHIFT 22
+#define TANH_PIECES_END   0x1.266654p3f
+static const float tanh_pieces[9][8] PIECES_ALIGNED = {
+    {0x0p0f, 0x1.d1cp-2f, 0x1.d5cp-1f, 0x1.8b8p0f, 0x1.4d8p1f, 0x1.d1ap1f, 0x1.5bcp2f, 0x1.f7p2f},
+    {0x0p0f, 0x1.b415cep-2f, 0x1.730c5p-1f, 0x1.d36d5cp-1f, 0x1.fa715cp-1f, 0x1.ff4aap-1f,
+     0x1.fffbp-1f, 0x1.fffff6p-1f},
+    {0x1.75fe7cp-31f, 0x1.a324b8p-1f, 0x1.e6334ep-2f, 0x1.550fa8p-3f, 0x1.61bb58p-6f,
+     0x1.6a7ffcp-9f, 0x1.401d4p-14f, 0x1.40475ap-21f},
+    {-0x1.ca4fb2p-23f, -0x1.64ff1cp-2f, -0x1.605a4p-2f, -0x1.375e9p-3f, -0x1.5de596p-6f,
+     -0x1.6a011cp-9f, -0x1.409262p-14f, -0x1.412432p-21f},
+    {-0x1.55527cp-2f, -0x1.fd9dccp-4f, 0x1.752462p-4f, 0x1.552642p-4f, 0x1.c8428ep-7f,
+     0x1.e1465ap-10f, 0x1.a92deep-15f, 0x1.a9672ep-22f},
+    {-0x1.ae526p-13f, 0x1.5a7beep-3f, 0x1.8f8532p-5f, -0x1.9fa37p-6f, -0x1.b3f796p-8f,
+     -0x1.de268ap-11f, -0x1.a0c75cp-16f, -0x1.9f297cp-23f},
+    {0x1.14c3e6p-3f, -0x1.85044cp-7f, -0x1.c3d398p-5f, -0x1.d5a52ap-11f, 0x1.40ffc2p-9f,
+     0x1.7bec88p-12f, 0x1.5c3742p-17f, 0x1.5cf07cp-24f},
+    {-0x1.fcf496p-8f, -0x1.dc4318p-5f, 0x1.d84fe6p-7f, 0x1.8eb64cp-8f, -0x1.5c3078p-11f,
+     -0x1.00e8fcp-13f, -0x1.11ebp-18f, -0x1.14ffaep-25f},
+    {-0x1.46e2bp-5f, 0x1.a84a8ep-7f, 0x1.13ba9ep-7f, -0x1.e34702p-9f, 0x1.019028p-15f,
+     0x1.fe6d66p-16f, 0x1.0210e6p-20f, 0x1.0119dcp-27f},
+};
+
+#define ERF_PIECES_IN_1  0x1.ep0f
+#define ERF_PIECES_START 0x1.8p23f
+#define ERF_PIECES_SHIFT 0
+#define ERF_PIECES_END   0x1.ffffdep1f
+static const float erf_pieces[9][8] PIECES_ALIGNED = {
+    {0x0p0f, 0x1.1p-1f, 0x1.054p0f, 0x1.a28p0f, 0x1.1a8p1f, 0x1.57p1f, 0x1.9ap1f, 0x1.df4p1f},
+    {0x0p0f, 0x1.1855a6p-1f, 0x1.b3bb9p-1f, 0x1.f55bf6p-1f, 0x1.ff13eep-1f, 0x1.ffec3ap-1f,
+     0x1.ffff3ap-1f, 0x1.fffffcp-1f},
+    {0x1.06eba8p-3f, 0x1.b3aafep-1f, 0x1.97d116p-2f, 0x1.3f496ap-4f, 0x1.1b70ep-7f, 0x1.c245dcp-11f,
+     0x1.4b581ap-15f, 0x1.ee514ep-21f},
+    {0x1.73cfcep-24f, -0x1.cee586p-2f, -0x1.a02e26p-2f, -0x1.04fadp-3f, -0x1.38c874p-6f,
+     -0x1.2da62ep-9f, -0x1.096662p-13f, -0x1.cbc7fap-19f},
+    {-0x1.8127ccp-2f, -0x1.fa06b6p-4f, 0x1.266668p-3f, 0x1.ce6d9cp-4f, 0x1.9cf446p-6f,
+     0x1.f55a86p-9f, 0x1.0d7ec4p-12f, 0x1.17c51ep-17f},
+    {0x1.e9d55cp-17f, 0x1.77b2a8p-3f, 0x1.fd04ap-5f, -0x1.97f2dcp-5f, -0x1.5f5da4p-6f,
+     -0x1.1d9174p-8f, -0x1.8217e2p-12f, -0x1.f7a344p-17f},
+    {0x1.ce3adep-4f, -0x1.dcb816p-10f, -0x1.17cd1ep-4f, -0x1.5d01fep-10f, 0x1.7685a4p-7f,
+     0x1.ce08bcp-9f, 0x1.9f5bd2p-12f, 0x1.2a021ap-16f},
+    {-0x1.1ea03p-11f, -0x1.83be1p-5f, 0x1.9ccdbcp-8f, 0x1.c7fde4p-7f, -0x1.60c38p-9f,
+     -0x1.04f95ap-9f, -0x1.67a382p-12f, -0x1.08deccp-16f},
+    {-0x1.9a56e6p-6f, 0x1.b90998p-8f, 0x1.93294ep-7f, -0x1.7fbcfap-8f, -0x1.e5b94ap-10f,
+     0x1.58e7bp-11f, 0x1.b0004cp-13f, 0x1.f1c5aep-16f},
+};
+
+#define SOFTPLUS_PIECES_IN_1  0x1.c3c3c4p-2f
+#define SOFTPLUS_PIECES_START 0x1.8p23f
+#define SOFTPLUS_PIECES_SHIFT 0
+#define SOFTPLUS_PIECES_END   0x1.0fffeep4f
+static const float softplus_pieces[11][8] PIECES_ALIGNED = {
+    {0x1.02p-5f, 0x1.7a4p1f, 0x1.4ccp2f, 0x1.dd4p2f, 0x1.35ap3f, 0x1.814p3f, 0x1.c89p3f,
+     0x1.07b4p4f},
+    {0x1.5ae47p-1f, 0x1.9fdbdcp-5f, 0x1.68d22ep-8f, 0x1.2e9e9ep-11f, 0x1.0755a6p-14f,
+     0x1.8c88a6p-18f, 0x1.559deap-21f, 0x1.2aa5ccp-24f},
+    {-0x1.f7f02cp-2f, -0x1.957ad6p-5f, -0x1.67d45ep-8f, -0x1.2e8844p-11f, -0x1.075388p-14f,
+     -0x1.8c8858p-18f, -0x1.559de2p-21f, -0x1.2aa5cap-24f},
+    {0x1.ffdfc2p-4f, 0x1.8168c4p-6f, 0x1.65da9ep-9f, 0x1.2e5b92p-12f, 0x1.074f4cp-15f,
+     0x1.8c87bcp-19f, 0x1.559dd2p-22f, 0x1.2aa5c8p-25f},
+    {-0x1.591a7cp-11f, -0x1.cf03dap-8f, -0x1.d7e5a4p-11f, -0x1.92ad8ap-14f, -0x1.5f094ap-17f,
+     -0x1.0859f8p-20f, -0x1.c77d5cp-24f, -0x1.8e32e2p-27f},
+    {-0x1.54526ap-8f, 0x1.70eb3ap-10f, 0x1.cd7dc6p-13f, 0x1.91c0c2p-16f, 0x1.5ef2a2p-19f,
+     0x1.0858b4p-22f, 0x1.c77da8p-26f, 0x1.8e3274p-29f},
+    {0x1.54a79p-15f, -0x1.40a03ep-13f, -0x1.6105e2p-15f, -0x1.3fe69cp-18f, -0x1.188e14p-21f,
+     -0x1.a6c4d6p-25f, -0x1.6c431p-28f, -0x1.3e6e36p-31f},
+    {0x1.8fd9dap-12f, -0x1.5095c6p-17f, 0x1.ab78bp-18f, 0x1.a64eb2p-21f, 0x1.76238ep-24f,
+     0x1.1a2bd4p-27f, 0x1.e6322p-31f, 0x1.a963b4p-34f},
+    {-0x1.159848p-15f, 0x1.8b66aap-18f, -0x1.65285cp-21f, -0x1.e0dd66p-24f, -0x1.b015p-27f,
+     -0x1.4a03c8p-30f, -0x1.1c2ddcp-33f, -0x1.eead5ap-37f},
+    {-0x1.388992p-16f, -0x1.31c69ep-18f, 0x1.02368cp-23f, 0x1.8ef06ap-27f, 0x1.5f9cp-30f,
+     0x1.e9cdfap-34f, 0x1.aa7c04p-37f, 0x1.7b8b4ap-40f},
+    {0x1.c0064ap-19f, -0x1.52b98ap-21f, 0x1.03277ep-25f, -0x1.219146p-29f, -0x1.47320cp-32f,
+     -0x1.0e5a3p-35f, -0x1.ce441p-39f, -0x1.902564p-42f},
+};
+
+#define GELU_TAIL_PIECES_IN_1  0x1.62e5fap0f
+#define GELU_TAIL_PIECES_START 0x1.8p23f
+#define GELU_TAIL_PIECES_SHIFT 0
+#define GELU_TAIL_PIECES_END   0x1.5a3d5ap2f
+static const float gelu_tail_pieces[11][8] PIECES_ALIGNED = {
+    {0x0p0f, 0x1.f5p-1f, 0x1.b1cp0f, 0x1.368p1f, 0x1.93ap1f, 0x1.ed4p1f, 0x1.274p2f, 0x1.5598p2f},
+    {0x0p0f, 0x1.48799ap-3f, 0x1.38ffc4p-4f, 0x1.2f8de2p-6f, 0x1.4d97f4p-9f, 0x1.d67982p-13f,
+     0x1.32c69ep-17f, 0x1.0e2e5p-22f},
+    {0x1p-1f, -0x1.3f46fep-4f, -0x1.da45c8p-4f, -0x1.639d9p-5f, -0x1.03459p-7f, -0x1.c215f6p-11f,
+     -0x1.608698p-15f, -0x1.67c0bap-20f},
+    {-0x1.988454p-2f, -0x1.07dbf4p-3f, 0x1.52af2cp-5f, 0x1.4ed1e2p-5f, 0x1.67df9ep-7f,
+     0x1.90a5eap-10f, 0x1.81bd32p-14f, 0x1.ce094p-19f},
+    {0x1.48d786p-21f, 0x1.f6579ap-4f, 0x1.f01dfp-6f, -0x1.06adccp-6f, -0x1.1b063cp-7f,
+     -0x1.b288c4p-10f, -0x1.09d348p-13f, -0x1.7bf9c2p-18f},
+    {0x1.104b72p-4f, -0x1.2d4c06p-6f, -0x1.fd2058p-6f, -0x1.26cbb4p-9f, 0x1.f667cap-9f,
+     0x1.394258p-10f, 0x1.00b25ep-13f, 0x1.bfd226p-18f},
+    {0x1.f8e8b2p-14f, -0x1.148a8ep-6f, 0x1.d3e858p-8f, 0x1.519918p-8f, -0x1.1e69dep-11f,
+     -0x1.2cf75p-11f, -0x1.6c1adap-14f, -0x1.90b15ep-18f},
+    {-0x1.5c471cp-7f, 0x1.856178p-8f, 0x1.50974cp-9f, -0x1.017e7p-9f, -0x1.c74bd2p-12f,
+     0x1.5286cp-13f, 0x1.835dfap-15f, 0x1.1676c8p-18f},
+    {0x1.05573cp-9f, 0x1.99d388p-10f, -0x1.f45c1cp-10f, 0x1.97cc62p-14f, 0x1.0a0538p-12f,
+     0x1.640854p-21f, -0x1.113ad4p-16f, -0x1.44d60ap-19f},
+    {-0x1.0389c2p-9f, -0x1.a3747cp-11f, -0x1.a965d6p-13f, 0x1.7d151cp-12f, -0x1.04f184p-13f,
+     -0x1.1a5958p-16f, 0x1.a98786p-18f, 0x1.b6aafap-21f},
+    {0x1.052bbep-9f, -0x1.2e2b16p-13f, 0x1.74886ap-14f, 0x1.cc4fb6p-18f, -0x1.96332ap-15f,
+     0x1.ac656cp-17f, 0x1.b8f23ap-20f, -0x1.21ccf2p-21f},
+};
+
+#define GELU_SLOPE_PIECES_IN_1  0x1.62e5fap0f
+#define GELU_SLOPE_PIECES_START 0x1.8p23f
+#define GELU_SLOPE_PIECES_SHIFT 0
+#define GELU_SLOPE_PIECES_END   0x1.5a3d5ap2f
+static const float gelu_slope_pieces[11][8] PIECES_ALIGNED = {
+    {0x0p0f, 0x1.f2cp-1f, 0x1.b8cp0f, 0x1.36dp1f, 0x1.922p1f, 0x1.e9ap1f, 0x1.246p2f, 0x1.52cp2f},
+    {0x1p-1f, -0x1.3a9c2cp-4f, -0x1.d0be6ap-4f, -0x1.61fba4p-5f, -0x1.0bd2dcp-7f, -0x1.f19ee6p-11f,
+     -0x1.aca9b8p-15f, -0x1.c38936p-20f},
+    {-0x1.988454p-1f, -0x1.0b2cc2p-2f, 0x1.65e71p-4f, 0x1.4ddb74p-4f, 0x1.71ed68p-6f,
+     0x1.b71bcap-9f, 0x1.cff20ap-13f, 0x1.1f57bp-17f},
+    {0x1.92b5p-20f, 0x1.79bdaep-2f, 0x1.4afcfap-4f, -0x1.8a8c4ap-5f, -0x1.b167dap-6f,
+     -0x1.616f44p-8f, -0x1.d9b51ap-12f, -0x1.5efe4ap-16f},
+    {0x1.104e7ap-2f, -0x1.272fdcp-4f, -0x1.eca2ccp-4f, -0x1.1e8672p-7f, 0x1.fa7688p-7f,
+     0x1.4f14ecp-8f, 0x1.2ca2c8p-11f, 0x1.10cbccp-15f},
+    {0x1.ebc8a4p-12f, -0x1.5d341ep-4f, 0x1.35f392p-5f, 0x1.a35adp-6f, -0x1.50d924p-9f,
+     -0x1.8a2d74p-9f, -0x1.060e3ap-11f, -0x1.2d3ef6p-15f},
+    {-0x1.02fcbcp-4f, 0x1.1d81e6p-5f, 0x1.cddd2p-7f, -0x1.87b792p-7f, -0x1.5eb744p-9f,
+     0x1.f8590ap-11f, 0x1.447d1ap-12f, 0x1.f2d84cp-16f},
+    {0x1.de6d4p-7f, 0x1.46615p-7f, -0x1.78f9dp-7f, 0x1.a694c8p-14f, 0x1.0ea0f4p-9f, 0x1.659ef4p-16f,
+     -0x1.17efb6p-13f, -0x1.3ed60ep-16f},
+    {-0x1.c49b14p-6f, -0x1.e0b17ap-8f, 0x1.19f656p-10f, 0x1.de3dcp-10f, -0x1.35d384p-11f,
+     -0x1.7707a8p-13f, 0x1.0548fp-15f, 0x1.2e0a6ep-17f},
+    {0x1.a4f8d4p-5f, -0x1.10f4fp-10f, 0x1.094ab8p-9f, -0x1.b9d006p-11f, -0x1.1a06e6p-13f,
+     0x1.c2045ep-14f, -0x1.71f2aap-18f, -0x1.0258dcp-18f},
+    {-0x1.fbcfacp-6f, 0x1.27374ap-11f, 0x1.38272ap-14f, -0x1.2dd2f4p-12f, 0x1.857bf8p-14f,
+     0x1.447892p-19f, -0x1.68e9c6p-17f, 0x1.1613c4p-21f},
+};
+
+#define SILU_SLOPE_PIECES_IN_1  0x1.8p-2f
+#define SILU_SLOPE_PIECES_START 0x1.8p23f
+#define SILU_SLOPE_PIECES_SHIFT 0
+#define SILU_SLOPE_PIECES_END   0x1.3fffecp4f
+static const float silu_slope_pieces[13][8] PIECES_ALIGNED = {
+    {0x0p0f, 0x1.c1ap1f, 0x1.8dap2f, 0x1.1a4p3f, 0x1.706p3f, 0x1.c48p3f, 0x1.0f9p4f, 0x1.37ep4f},
+    {0x1p-1f, -0x1.1decb8p-4f, -0x1.54b89cp-7f, -0x1.2eb392p-10f, -0x1.b96aa2p-14f,
+     -0x1.3e8b58p-17f, -0x1.6cd9f6p-21f, -0x1.1004c6p-24f},
+    {-0x1p-1f, 0x1.2d8d28p-5f, 0x1.11d75cp-7f, 0x1.07e606p-10f, 0x1.8f6a18p-14f, 0x1.264d7ap-17f,
+     0x1.560256p-21f, 0x1.014f08p-24f},
+    {0x1.5cdfbep-25f, -0x1.59e0f2p-10f, -0x1.9c0002p-9f, -0x1.c20bfcp-12f, -0x1.65679ep-15f,
+     -0x1.0e0f82p-18f, -0x1.3f2ab4p-22f, -0x1.e53294p-26f},
+    {0x1.555466p-4f, -0x1.5bc396p-8f, 0x1.6c0762p-11f, 0x1.f00992p-14f, 0x1.a4820ep-17f,
+     0x1.47c1fp-20f, 0x1.8b1982p-24f, 0x1.2fda3ep-27f},
+    {0x1.08d278p-17f, 0x1.579fdcp-9f, -0x1.56de2p-14f, -0x1.875eaep-16f, -0x1.6c704cp-19f,
+     -0x1.276e04p-22f, -0x1.6ca45cp-26f, -0x1.1c3d1p-29f},
+    {-0x1.9ada1ep-7f, -0x1.5ca9dp-11f, -0x1.a25d96p-19f, 0x1.c95974p-19f, 0x1.ed3fdp-22f,
+     0x1.a4e2d6p-25f, 0x1.0b5316p-28f, 0x1.a74cfep-32f},
+    {0x1.df900ep-14f, 0x1.4e989cp-14f, 0x1.0edd5ep-18f, -0x1.77acf2p-22f, -0x1.0d0e1ep-24f,
+     -0x1.ed0d5ep-28f, -0x1.445122p-31f, -0x1.05b144p-34f},
+    {0x1.7f5002p-10f, 0x1.a7e3e4p-17f, -0x1.2c151ep-20f, 0x1.f14fbp-27f, 0x1.ddf132p-28f,
+     0x1.e789fap-31f, 0x1.4b8f9p-34f, 0x1.1657d6p-37f},
+    {0x1.358fbep-12f, -0x1.7b06bp-17f, 0x1.f4984p-23f, -0x1.c072b8p-28f, -0x1.2cfc34p-31f,
+     -0x1.3af35p-34f, -0x1.271964p-37f, -0x1.7fd762p-41f},
+    {-0x1.ef4bacp-12f, -0x1.3344fep-20f, -0x1.4d6fcp-27f, -0x1.b05f0ap-28f, 0x1.81b1b6p-34f,
+     0x1.96c956p-36f, 0x1.080d7cp-40f, 0x1.03b588p-42f},
+    {0x1.2c074ap-13f, -0x1.4b6f4cp-19f, 0x1.dcbaf4p-27f, -0x1.b8758ap-30f, 0x1.c4c1d2p-37f,
+     0x1.23a3a8p-38f, -0x1.248e5cp-46f, 0x1.41f21p-45f},
+    {-0x1.fd0b9p-17f, -0x1.246208p-21f, 0x1.0e4e08p-29f, -0x1.036044p-32f, 0x1.3d71bp-40f,
+     0x1.5f15a4p-41f, 0x1.0362dcp-46f, 0x1.b5ba56p-48f},
+};
+
+#endif
 
 #endif

@@ -259,31 +259,39 @@ VECTOR_INLINE vf32 exp_near(vf32 x, vf32 *rise, vf32 *power)
 }
 
 /*
- * Polynomials in pieces (ops/kernels/pieces.h), where registers hold their tables: the table's
- * function of 0 <= a <= its end; of one that is a itself near 0, with that added last.
+ * Polynomials in pieces (ops/kernels/pieces.h), where the set looks numbers up. VPIECE: a table's
+ * function of 0 <= a <= its end. VPIECE_ODD: of one that is a itself near 0, which is added last.
  */
 #if defined(VECTOR_TABLE)
-VECTOR_INLINE vf32 piece_slope(const float (*table)[PIECES], vi32 index, vf32 off)
+typedef const float piece_table[VECTOR_TABLE];
+
+VECTOR_INLINE vf32 piece_slope(piece_table *table, int degree, vi32 index, vf32 off)
 {
-    vf32 y = vlookup_f32(table[PIECES_DEGREE + 1], index);
-    for (int k = PIECES_DEGREE; k > 1; k--) y = vfma_f32(y, off, vlookup_f32(table[k], index));
+    vf32 y = vlookup_f32(table[degree + 1], index);
+    for (int k = degree; k > 1; k--) y = vfma_f32(y, off, vlookup_f32(table[k], index));
     return y;
 }
 
-VECTOR_INLINE vf32 vpiece(const float (*table)[PIECES], float pieces_in_1, vf32 a)
+VECTOR_INLINE vf32 piece_value(piece_table *table, int degree, vi32 index, vf32 a)
 {
-    const vi32 index = (vi32)vfma_f32(a, vset_f32(pieces_in_1), vset_f32(0x1.8p23f));
     const vf32 off = a - vlookup_f32(table[0], index);
-    return vfma_f32(piece_slope(table, index, off), off, vlookup_f32(table[1], index));
+    return vfma_f32(piece_slope(table, degree, index, off), off, vlookup_f32(table[1], index));
 }
 
-VECTOR_INLINE vf32 vpiece_odd(const float (*table)[PIECES], float pieces_in_1, vf32 a)
+VECTOR_INLINE vf32 piece_value_odd(piece_table *table, int degree, vi32 index, vf32 a)
 {
-    const vi32 index = (vi32)vfma_f32(a, vset_f32(pieces_in_1), vset_f32(0x1.8p23f));
     const vf32 off = a - vlookup_f32(table[0], index);
-    const vf32 most = vselect_f32(off == a, a, vlookup_f32(table[1], index));
-    return vfma_f32(piece_slope(table, index, off), off, most);
+    const vi32 itself = (vi32)a & (vi32)(off == a);
+    const vf32 most = (vf32)((vi32)vlookup_f32(table[1], index) | itself);
+    return vfma_f32(piece_slope(table, degree, index, off), off, most);
 }
+
+#define PIECE_INDEX(NAME, a)                                                                       \
+    ((vi32)vfma_f32(a, vset_f32(NAME##_IN_1), vset_f32(NAME##_START)) >> NAME##_SHIFT)
+#define PIECE_DEGREE(table)    ((int)(sizeof(table) / sizeof *(table)) - 2)
+#define VPIECE(table, NAME, a) piece_value(table, PIECE_DEGREE(table), PIECE_INDEX(NAME, a), a)
+#define VPIECE_ODD(table, NAME, a)                                                                 \
+    piece_value_odd(table, PIECE_DEGREE(table), PIECE_INDEX(NAME, a), a)
 #endif
 
 #define TYPE f32
@@ -297,21 +305,15 @@ static __attribute__((noinline)) vf32 sigmoid_far(vf32 x)
     return vexp_f32(x);
 }
 
-#if defined(VECTOR_TABLE)
+#if defined(SIGMOID_PIECES_END)
 VECTOR_INLINE vf32 vsigmoid_f32(vf32 x)
 {
-    const vf32 a = vclamp_f32(vabs_f32(x), 0, SIGMOID_PIECES_END);
-    const vf32 q = vpiece(sigmoid_pieces, SIGMOID_PIECES_IN_1, a);
+    const vf32 a = vlesser_f32(vset_f32(SIGMOID_PIECES_END), vabs_f32(x));
+    const vf32 q = VPIECE(sigmoid_pieces, SIGMOID_PIECES, a);
     const vf32 y = vselect_f32(x < 0, q, 1 - q);
     const vi32 near = ~(x < -SIGMOID_PIECES_END);
     if (__builtin_expect(vall_i32(near), 1)) return y;
     return vselect_f32(near, y, sigmoid_far(x));
-}
-
-VECTOR_INLINE vf32 vtanh_f32(vf32 x)
-{
-    const vf32 a = vclamp_f32(vabs_f32(x), 0, TANH_PIECES_END);
-    return vcopysign_f32(vpiece_odd(tanh_pieces, TANH_PIECES_IN_1, a), x);
 }
 #else
 /*
@@ -333,7 +335,15 @@ VECTOR_INLINE vf32 vsigmoid_f32(vf32 x)
     return sigmoid_by_power_f32(x);
 #endif
 }
+#endif
 
+#if defined(TANH_PIECES_END)
+VECTOR_INLINE vf32 vtanh_f32(vf32 x)
+{
+    const vf32 a = vlesser_f32(vset_f32(TANH_PIECES_END), vabs_f32(x));
+    return vsign_f32(VPIECE_ODD(tanh_pieces, TANH_PIECES, a), x);
+}
+#else
 /*
  * tanh: below 0.9 x + x P(x^2), with P around the middle, where its terms are small; from there on
  * 1 - 2 / (e^2|x| + 1), which is 1 from 10 on. The power, (1 + m) 2^n, is rounded after the 1 is
@@ -424,11 +434,11 @@ VECTOR_INLINE vf32 vlog1p_f32(vf32 x)
  * softplus: log(1 + e^x) = max(x, 0) + log1p(e), e = e^-|x|; log1p as above, but u = 1 + e is in 1
  * .. 2, so that its n is 0 or 1 and no border is near.
  */
-#if defined(VECTOR_TABLE)
+#if defined(SOFTPLUS_PIECES_END)
 VECTOR_INLINE vf32 vsoftplus_f32(vf32 x)
 {
-    const vf32 a = vclamp_f32(vabs_f32(x), 0, SOFTPLUS_PIECES_END);
-    const vf32 y = vmax_f32(x, vset_f32(0)) + vpiece(softplus_pieces, SOFTPLUS_PIECES_IN_1, a);
+    const vf32 a = vlesser_f32(vset_f32(SOFTPLUS_PIECES_END), vabs_f32(x));
+    const vf32 y = vmax_f32(x, vset_f32(0)) + VPIECE(softplus_pieces, SOFTPLUS_PIECES, a);
     const vi32 near = ~(x < -SOFTPLUS_PIECES_END);
     if (__builtin_expect(vall_i32(near), 1)) return y;
     return vselect_f32(near, y, sigmoid_far(x));
@@ -448,11 +458,11 @@ VECTOR_INLINE vf32 vsoftplus_f32(vf32 x)
  * there on 1 - s^2 with s = (c + off Q(off))^2, off = |x| - ERF_BORDER. The border is a number for
  * which c^2, the root of its erfc, is all but a float. At 3.93 it has become 1.
  */
-#if defined(VECTOR_TABLE)
+#if defined(ERF_PIECES_END)
 VECTOR_INLINE vf32 verf_f32(vf32 x)
 {
-    const vf32 a = vclamp_f32(vabs_f32(x), 0, ERF_PIECES_END);
-    return vcopysign_f32(vpiece_odd(erf_pieces, ERF_PIECES_IN_1, a), x);
+    const vf32 a = vlesser_f32(vset_f32(ERF_PIECES_END), vabs_f32(x));
+    return vsign_f32(VPIECE_ODD(erf_pieces, ERF_PIECES, a), x);
 }
 #else
 #define ERF_BORDER 0x1.1d8p0f

@@ -362,14 +362,24 @@ VECTOR_INLINE int vfirst_equal_f64(vf64 a, vf64 b)
 }
 #define vfirst_equal(a, b) VECTOR_CHOOSE(vfirst_equal, a)(a, b)
 
-/* The lanes of a table of VECTOR_TABLE floats at an index, of which the lowest bits count; only
- * sets whose registers hold such a table have it. */
+/* The numbers of a table of VECTOR_TABLE floats at the lanes of an index, of which the lowest bits
+ * count; for sets that have an instruction for it. AVX-512 holds the table in two registers, AVX2
+ * reads it from memory: in assembly, since gcc loads tables ahead of time into registers that it
+ * does not have. */
 #if defined(VECTOR_AVX512)
 #define VECTOR_TABLE 32
 VECTOR_INLINE vf32 vlookup_f32(const float *table, vi32 index)
 {
     const vf32 low = vload_f32(table), high = vload_f32(table + VECTOR_F32);
     return (vf32)_mm512_permutex2var_ps((__m512)low, (__m512i)index, (__m512)high);
+}
+#elif defined(VECTOR_AVX2)
+#define VECTOR_TABLE 8
+VECTOR_INLINE vf32 vlookup_f32(const float *table, vi32 index)
+{
+    vf32 y;
+    __asm__("vpermps %2, %1, %0" : "=x"(y) : "x"(index), "m"(*(const vf32 *)table));
+    return y;
 }
 #endif
 
