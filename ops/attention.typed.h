@@ -91,7 +91,7 @@ static void TYPED(attention_probabilities)(const attention_block *b, void *score
             continue;
         }
         for (int64_t i = 0, left = b->columns; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
-            lanes_put(s + i, vexp(lanes_some(s + i, left, 0) - m), left);
+            lanes_put(s + i, vexp_down(lanes_some(s + i, left, 0) - m), left);
     }
 }
 

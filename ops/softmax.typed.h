@@ -89,7 +89,7 @@ VECTOR_INLINE void TYPED(softmax_back)(const NUMBER *y, const NUMBER *dy, NUMBER
                                        NUMBER sum, bool logarithm, bool stream)
 {
     const VECTOR v = lanes_some(y, left, 0), dv = lanes_some(dy, left, 0);
-    const VECTOR d = logarithm ? dv - vexp(v) * sum : v * (dv - sum);
+    const VECTOR d = logarithm ? dv - vexp_down(v) * sum : v * (dv - sum);
     if (stream)
         vstream(dx, d);
     else

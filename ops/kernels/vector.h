@@ -152,11 +152,13 @@ VECTOR_INLINE vf64 polynomial_f64(vf64 x, const double *c, int n)
 /*
  * exp: x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r.
  *
- * Adding 1.5 * 2^23 rounds to integers. ln 2 is taken in two parts, the first of twelve bits,
- * so that n * LN2_HIGH is exact and x - n * LN2_HIGH too.
+ * Adding EXP_MAGIC rounds to integers, and leaves n + 127, the exponent of 2^n, in the lowest bits;
+ * all ways to e^x use it, so that a number half-way between two n takes the same one. ln 2 is taken
+ * in two parts, the first of twelve bits, so that n * LN2_HIGH is exact and x - n * LN2_HIGH too.
  */
-#define LN2_HIGH 0x1.62ep-1f
-#define LN2_LOW  0x1.0bfbe8p-15f
+#define EXP_MAGIC (0x1.8p23f + 127)
+#define LN2_HIGH  0x1.62ep-1f
+#define LN2_LOW   0x1.0bfbe8p-15f
 
 /* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2. */
 VECTOR_INLINE vf32 exp_rest(vf32 r)
@@ -173,7 +175,7 @@ VECTOR_INLINE vf32 exp_rest(vf32 r)
  */
 VECTOR_INLINE vf32 vexp_parts_f32(vf32 high, vf32 low, vf32 *n)
 {
-    vf32 magic = vset_f32(0x1.8p23f);
+    vf32 magic = vset_f32(EXP_MAGIC);
     *n = vfma_f32(high + low, vset_f32(0x1.715476p0f), magic) - magic;
     vf32 exact = vfma_f32(*n, vset_f32(-LN2_HIGH), high);
     low = vfma_f32(*n, vset_f32(-LN2_LOW), low);
@@ -199,7 +201,7 @@ VECTOR_INLINE vf64 vexp_parts_f64(vf64 high, vf64 low, vf64 *n)
 
 /* Beyond the limits of the clamp the result is inf and 0; within, 2^n p is rounded once, also to a
  * denormal. */
-VECTOR_INLINE vf32 vexp_f32(vf32 x)
+VECTOR_INLINE vf32 exp_everywhere(vf32 x)
 {
     vf32 n, m = vexp_parts_f32(vclamp_f32(x, -104, 89), vset_f32(0), &n);
     return vscale_f32(m + 1, n);
@@ -207,14 +209,13 @@ VECTOR_INLINE vf32 vexp_f32(vf32 x)
 
 /*
  * The same for a power e^x that stays a normal number, |x| <= EXP_NEAR, in fewer steps. exp_whole:
- * the whole n next to x / ln 2, and 2^n. Adding 1.5 * 2^23 + 127 rounds, and leaves n + 127 in the
- * lowest bits. What is exact of x - n ln 2 and the low rest of it give e^x = (1 + exact + exp_rise)
- * 2^n.
+ * the whole n next to x / ln 2, and 2^n. What is exact of x - n ln 2 and the low rest of it give
+ * e^x = (1 + exact + exp_rise) 2^n.
  */
 #define EXP_NEAR 87
 VECTOR_INLINE vf32 exp_whole(vf32 x, vf32 *power)
 {
-    vf32 magic = vset_f32(0x1.8p23f + 127), t = vfma_f32(x, vset_f32(0x1.715476p0f), magic);
+    vf32 magic = vset_f32(EXP_MAGIC), t = vfma_f32(x, vset_f32(0x1.715476p0f), magic);
     *power = (vf32)((vu32)t << 23);
     return t - magic;
 }
@@ -225,18 +226,18 @@ VECTOR_INLINE vf32 exp_rise(vf32 exact, vf32 low)
     return vfma_f32(r * r, exp_rest(r), low);
 }
 
-/* The bits of vexp for x <= 40, as of what a maximum was taken from, in fewer steps: the power is
- * 2^65 times 2^n, which never is denormal, until the end. Of 1.5 * 2^23 + 192, an even number, the
- * lowest bits are those of n + 127 + 65, and n is as vexp_parts rounds it. */
+/* The bits of vexp for x <= 40, as of what a maximum was taken from, without a branch: the power is
+ * 2^64 times 2^n, which never is denormal, until the end. The lowest bits of EXP_MAGIC + 64 are
+ * those of n + 127 + 64. */
 VECTOR_INLINE vf32 vexp_down_f32(vf32 x)
 {
 #if defined(VECTOR_AVX512)
-    return vexp_f32(x);
+    return exp_everywhere(x);
 #else
-    vf32 magic = vset_f32(0x1.8p23f + 192), a = vgreater_f32(vset_f32(-104), x);
+    vf32 magic = vset_f32(EXP_MAGIC + 64), a = vgreater_f32(vset_f32(-104), x);
     vf32 t = vfma_f32(a, vset_f32(0x1.715476p0f), magic), n = t - magic;
     vf32 exact = vfma_f32(n, vset_f32(-LN2_HIGH), a), rise = exp_rise(exact, n * -LN2_LOW);
-    return (exact + rise + 1) * (vf32)((vu32)t << 23) * 0x1p-65f;
+    return (exact + rise + 1) * (vf32)((vu32)t << 23) * 0x1p-64f;
 #endif
 }
 
@@ -256,6 +257,24 @@ VECTOR_INLINE vf32 exp_near(vf32 x, vf32 *rise, vf32 *power)
     vf32 n = exp_whole(x, power), exact = vfma_f32(n, vset_f32(-LN2_HIGH), x);
     *rise = exp_rise(exact, n * -LN2_LOW);
     return exact;
+}
+
+static __attribute__((noinline)) vf32 exp_far(vf32 x)
+{
+    return exp_everywhere(x);
+}
+
+/* With AVX-512 the way for all numbers takes as few steps. */
+VECTOR_INLINE vf32 vexp_f32(vf32 x)
+{
+#if defined(VECTOR_AVX512)
+    return exp_everywhere(x);
+#else
+    vf32 rise, power, exact = exp_near(x, &rise, &power), y = (exact + rise + 1) * power;
+    const vi32 near = vabs_f32(x) <= EXP_NEAR;
+    if (__builtin_expect(vall_i32(near), 1)) return y;
+    return exp_far(x);
+#endif
 }
 
 /*
@@ -299,12 +318,7 @@ VECTOR_INLINE vf32 piece_value_odd(piece_table *table, int degree, vi32 index, v
 #define TYPE f64
 #include "ops/kernels/sigmoid.typed.h"
 
-/* Where 1 + e^x is 1, sigmoid(x) is e^x: below the table's end and -EXP_NEAR. */
-static __attribute__((noinline)) vf32 sigmoid_far(vf32 x)
-{
-    return vexp_f32(x);
-}
-
+/* Where 1 + e^x is 1, below the table's end and -EXP_NEAR, sigmoid(x) is e^x; softplus too. */
 #if defined(SIGMOID_PIECES_END)
 VECTOR_INLINE vf32 vsigmoid_f32(vf32 x)
 {
@@ -313,7 +327,7 @@ VECTOR_INLINE vf32 vsigmoid_f32(vf32 x)
     const vf32 y = vselect_f32(x < 0, q, 1 - q);
     const vi32 near = ~(x < -SIGMOID_PIECES_END);
     if (__builtin_expect(vall_i32(near), 1)) return y;
-    return vselect_f32(near, y, sigmoid_far(x));
+    return vselect_f32(near, y, exp_far(x));
 }
 #else
 /*
@@ -330,7 +344,7 @@ VECTOR_INLINE vf32 vsigmoid_f32(vf32 x)
     y = vfma_f32(y, left, y);
     const vi32 near = ~(x < -EXP_NEAR);
     if (__builtin_expect(vall_i32(near), 1)) return y;
-    return vselect_f32(near, y, sigmoid_far(x));
+    return vselect_f32(near, y, exp_far(x));
 #else
     return sigmoid_by_power_f32(x);
 #endif
@@ -381,6 +395,14 @@ VECTOR_INLINE vf32 log_sum(vf32 f, vf32 n)
     return high + vfma_f32(f * f, q, vfma_f32(n, vset_f32(LN2_LOW), low));
 }
 
+/* m and n of a positive normal number. */
+VECTOR_INLINE vf32 log_split_near(vf32 x, vf32 *n)
+{
+    const vi32 whole = (vi32)((vu32)x - 0x3f400000) >> 23;
+    *n = __builtin_convertvector(whole, vf32);
+    return (vf32)((vu32)x - ((vu32)whole << 23));
+}
+
 /* m and n of a positive finite x. */
 VECTOR_INLINE vf32 log_split(vf32 x, vf32 *n)
 {
@@ -389,11 +411,10 @@ VECTOR_INLINE vf32 log_split(vf32 x, vf32 *n)
     *n = (vf32)_mm512_sub_ps(_mm512_getexp_ps((__m512)x), _mm512_getexp_ps(m));
     return (vf32)m;
 #else
-    vi32 tiny = x < 0x1p-126f;
-    vi32 bits = (vi32)vselect_f32(tiny, x * 0x1p24f, x);
-    vi32 whole = (vi32)((vu32)bits - 0x3f400000) >> 23;
-    *n = __builtin_convertvector(whole - (tiny & 24), vf32);
-    return (vf32)((vu32)bits - ((vu32)whole << 23));
+    const vi32 tiny = x < 0x1p-126f;
+    const vf32 m = log_split_near(vselect_f32(tiny, x * 0x1p24f, x), n);
+    *n -= vselect_f32(tiny, vset_f32(24), vset_f32(0));
+    return m;
 #endif
 }
 
@@ -412,10 +433,29 @@ VECTOR_INLINE vf32 log_border(vf32 x, vf32 y)
 #endif
 }
 
-VECTOR_INLINE vf32 vlog_f32(vf32 x)
+VECTOR_INLINE vf32 log_everywhere(vf32 x)
 {
     vf32 n, m = log_split(x, &n);
     return log_border(x, log_sum(m - 1, n));
+}
+
+static __attribute__((noinline)) vf32 log_far(vf32 x)
+{
+    return log_everywhere(x);
+}
+
+/* As vexp. Adding 2^31 - 2^23 to the bits of positive normal numbers makes them the smallest signed
+ * integers. */
+VECTOR_INLINE vf32 vlog_f32(vf32 x)
+{
+#if defined(VECTOR_AVX512)
+    return log_everywhere(x);
+#else
+    vf32 n, m = log_split_near(x, &n), y = log_sum(m - 1, n);
+    const vi32 near = (vi32)((vu32)x + 0x7f800000) < -0x1000000;
+    if (__builtin_expect(vall_i32(near), 1)) return y;
+    return log_far(x);
+#endif
 }
 
 /*
@@ -441,7 +481,7 @@ VECTOR_INLINE vf32 vsoftplus_f32(vf32 x)
     const vf32 y = vmax_f32(x, vset_f32(0)) + VPIECE(softplus_pieces, SOFTPLUS_PIECES, a);
     const vi32 near = ~(x < -SOFTPLUS_PIECES_END);
     if (__builtin_expect(vall_i32(near), 1)) return y;
-    return vselect_f32(near, y, sigmoid_far(x));
+    return vselect_f32(near, y, exp_far(x));
 }
 #else
 VECTOR_INLINE vf32 vsoftplus_f32(vf32 x)
