@@ -101,6 +101,12 @@ static ed_tensor *mul_add(workload *w)
     return ed_add(ed_mul(w->x[0], w->x[1]), w->x[2]);
 }
 
+/* mul_add by what each library has for one pass. */
+static ed_tensor *fma_of(workload *w)
+{
+    return ed_fma(w->x[0], w->x[1], w->x[2]);
+}
+
 static double mul_add_want(double a, double b, double c)
 {
     return a * b + c;
@@ -131,6 +137,7 @@ static const row rows[] = {
     {"mul", 12, .run = multiply, .run_want = multiply_want},
     {"div", 12, .run = divide, .run_want = divide_want},
     {"mul_add", 16, .run = mul_add, .run_want = mul_add_want},
+    {"fma", 16, .run = fma_of, .run_want = mul_add_want},
     {"where", 13, .run = where, .run_want = where_want},
     {"greater", 9, .run = greater, .run_want = greater_want},
     {"sqrt", 8, ed_sqrt, sqrt, .positive = true},

@@ -87,7 +87,8 @@ UNARY = {"exp": jnp.exp, "sin": jnp.sin, "erf": jax.scipy.special.erf,
          "gelu_tanh": jax.nn.gelu, "silu": jax.nn.silu, "softplus": jax.nn.softplus}
 POSITIVE = {"sqrt": jnp.sqrt, "log": jnp.log, "pow_2.5": lambda x: x ** 2.5}
 SEVERAL = {"add": lambda a, b, c, p, m: a + b, "mul": lambda a, b, c, p, m: a * b, "div": lambda a, b, c, p, m: b / p,
-           "mul_add": lambda a, b, c, p, m: a * b + c, "where": lambda a, b, c, p, m: jnp.where(m, a, b),
+           "mul_add": lambda a, b, c, p, m: a * b + c, "fma": lambda a, b, c, p, m: a * b + c,
+           "where": lambda a, b, c, p, m: jnp.where(m, a, b),
            "greater": lambda a, b, c, p, m: a > b}
 
 

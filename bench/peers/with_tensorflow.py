@@ -111,7 +111,8 @@ UNARY = {"exp": tf.exp, "sin": tf.sin, "erf": tf.math.erf, "cast_to_double": lam
          "softplus": tf.nn.softplus}
 POSITIVE = {"sqrt": tf.sqrt, "log": tf.math.log, "pow_2.5": lambda x: tf.pow(x, 2.5)}
 SEVERAL = {"add": lambda a, b, c, p, m: a + b, "mul": lambda a, b, c, p, m: a * b, "div": lambda a, b, c, p, m: b / p,
-           "mul_add": lambda a, b, c, p, m: a * b + c, "where": lambda a, b, c, p, m: tf.where(m, a, b),
+           "mul_add": lambda a, b, c, p, m: a * b + c, "fma": lambda a, b, c, p, m: a * b + c,
+           "where": lambda a, b, c, p, m: tf.where(m, a, b),
            "greater": lambda a, b, c, p, m: a > b}
 
 

@@ -87,7 +87,8 @@ UNARY = {"exp": torch.exp, "sin": torch.sin, "erf": torch.erf, "cast_to_double":
          "silu": F.silu, "softplus": F.softplus}
 POSITIVE = {"sqrt": torch.sqrt, "log": torch.log, "pow_2.5": lambda x: torch.pow(x, 2.5)}
 SEVERAL = {"add": lambda a, b, c, p, m: a + b, "mul": lambda a, b, c, p, m: a * b, "div": lambda a, b, c, p, m: b / p,
-           "mul_add": lambda a, b, c, p, m: a * b + c, "where": lambda a, b, c, p, m: torch.where(m, a, b),
+           "mul_add": lambda a, b, c, p, m: a * b + c, "fma": lambda a, b, c, p, m: torch.addcmul(c, a, b),
+           "where": lambda a, b, c, p, m: torch.where(m, a, b),
            "greater": lambda a, b, c, p, m: a > b, "assign_add": lambda a, b, c, p, m: c.add_(b)}
 
 
