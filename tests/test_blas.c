@@ -12,6 +12,7 @@
 #include "tensor/tensor.h"
 #include "ops/kernels/blas.h"
 #include "ops/kernels/gemm.h"
+#include "ops/kernels/isa.h"
 #include <cblas.h>
 #include <dlfcn.h>
 #include <float.h>
@@ -273,6 +274,42 @@ static void views_have_the_same_bits(void **state)
     }
 }
 
+/* `from`, [rows, columns], turned over. */
+static void *turned(bool wide, const void *from, int64_t rows, int64_t columns)
+{
+    const size_t each = wide ? 8 : 4;
+    char *to = malloc((size_t)(rows * columns) * each);
+    assert_non_null(to);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            memcpy(to + (size_t)(j * rows + i) * each,
+                   (const char *)from + (size_t)(i * columns + j) * each, each);
+    return to;
+}
+
+/* With the set that OpenBLAS computes for, whatever kernels it chose for this machine. */
+static void transposed_views_have_the_same_bits(void **state)
+{
+    (void)state;
+    const int level = isa_level;
+    assert_true(isa_set(ISA_BASELINE));
+    for (int i = 0; i < 8; i++) {
+        product p = make(i & 1, false, false, 33, 34, 35), q = p;
+        run(&p);
+        q.ta = i & 2, q.tb = i & 4;
+        if (q.ta) q.a = turned(q.wide, p.a, p.m, p.k);
+        if (q.tb) q.b = turned(q.wide, p.b, p.k, p.n);
+        q.c = numbers(q.wide, q.m * q.n);
+        run(&q);
+        assert_memory_equal(q.c, p.c, (size_t)(p.m * p.n) * (p.wide ? 8 : 4));
+        if (q.ta) free(q.a);
+        if (q.tb) free(q.b);
+        free(q.c);
+        drop(&p);
+    }
+    assert_true(isa_set(level));
+}
+
 static double seconds(clockid_t clock)
 {
     struct timespec t;
@@ -401,6 +438,7 @@ int main(void)
         ALWAYS(views_have_the_same_bits),
         ALWAYS(works_on_the_calling_thread_alone),
         ALWAYS(own_calls_are_as_they_were),
+        cmocka_unit_test(transposed_views_have_the_same_bits),
         cmocka_unit_test(lapack_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include <cblas.h>
 #include <dlfcn.h>
 #include <limits.h>
+#include <strings.h>
 
 int blas_rule = BLAS_AHEAD;
 
@@ -38,6 +39,9 @@ int blas_rule = BLAS_AHEAD;
  * set to a machine without AVX2, its calls come to 31.3 and 19.7 at 512^3 (Sandybridge), 18.2 and
  * 9.9 (Nehalem, where they gain nothing).
  *
+ * On a machine with AVX-512 whose set is the baseline (EDDY_ISA, ISAS) all products are ours, too:
+ * OpenBLAS has kernels for small ones there whose bits depend on how the operands lie.
+ *
  * On aarch64 the baseline has a tile of its own, whose inner loop is 16 fused multiply-adds to 9
  * loads, so all products are ours; no figures of such a machine were taken.
  */
@@ -55,6 +59,7 @@ enum { SINGLE = 4 * 65536, EDGE = 64 };
 static struct {
     bool safe;  /* several threads may call it at a time */
     bool whole; /* calls may be of any size */
+    bool alike; /* its bits do not depend on how the operands lie */
     int (*omp_threads)(void);
     void (*omp_set_threads)(int);
 } library;
@@ -63,6 +68,9 @@ __attribute__((constructor)) static void look(void)
 {
     int kind = openblas_get_parallel();
     library.safe = kind != OPENBLAS_SEQUENTIAL;
+    const char *core = openblas_get_corename();
+    library.alike = strcasecmp(core, "SkylakeX") != 0 && strcasecmp(core, "Cooperlake") != 0 &&
+                    strcasecmp(core, "SapphireRapids") != 0;
     if (kind != OPENBLAS_OPENMP) return;
     library.omp_threads = (int (*)(void))dlsym(RTLD_DEFAULT, "omp_get_max_threads");
     library.omp_set_threads = (void (*)(int))dlsym(RTLD_DEFAULT, "omp_set_num_threads");
@@ -92,9 +100,10 @@ static bool has_sizes(const gemm_job *job)
 
 bool blas_takes(const gemm_job *job)
 {
-    double from = ahead_from[isa_level][job->wide];
+    const double from = ahead_from[isa_level][job->wide];
+    const bool ahead = from > 0 && library.alike;
     if (!library.safe) return false;
-    if (blas_rule == BLAS_NEVER || (blas_rule == BLAS_AHEAD && from == 0)) return false;
+    if (blas_rule == BLAS_NEVER || (blas_rule == BLAS_AHEAD && !ahead)) return false;
     int64_t least = blas_rule == BLAS_ALWAYS ? 1 : THIN;
     if (job->m < least || job->n < least || job->k < least) return false;
     double work = (double)job->m * (double)job->n * (double)job->k;
