@@ -1,5 +1,13 @@
 /* Loops of functions of several steps that are no single expression, for one float type. */
 
+/* `loop` of three operands for a result past the caches. */
+static void TYPED(stream3)(elementwise_loop loop, int64_t n, const void *const *in,
+                           const int *steps, void *out)
+{
+    const size_t sizes[] = {sizeof(NUMBER), sizeof(NUMBER), sizeof(NUMBER)};
+    loop_streamed(loop, 3, sizes, sizeof(NUMBER), n, in, steps, out, NULL);
+}
+
 /* Three operands that adjoin, or each with its step. */
 VECTOR_INLINE void TYPED(loop3)(int64_t n, const void *const *in, const int *steps, void *out,
                                 NUMBER (*f)(NUMBER a, NUMBER b, NUMBER c))
@@ -31,13 +39,19 @@ VECTOR_INLINE NUMBER TYPED(lerp_at)(NUMBER a, NUMBER b, NUMBER weight)
 static void TYPED(fma)(LOOP_ARGUMENTS)
 {
     LOOP_USED;
-    TYPED(loop3)(n, in, steps, out, TYPED(fma_at));
+    if (stream)
+        TYPED(stream3)(TYPED(fma), n, in, steps, out);
+    else
+        TYPED(loop3)(n, in, steps, out, TYPED(fma_at));
 }
 
 static void TYPED(lerp)(LOOP_ARGUMENTS)
 {
     LOOP_USED;
-    TYPED(loop3)(n, in, steps, out, TYPED(lerp_at));
+    if (stream)
+        TYPED(stream3)(TYPED(lerp), n, in, steps, out);
+    else
+        TYPED(loop3)(n, in, steps, out, TYPED(lerp_at));
 }
 
 static void TYPED(sinc_slope)(LOOP_ARGUMENTS)
