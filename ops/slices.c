@@ -227,24 +227,45 @@ static ed_tensor *new_indices(int64_t n)
     return scope_give(tensor_new(ED_INT64, 1, &n));
 }
 
+/* A hash table of the distinct indices so far: a slot holds the number of an index's last slice plus
+ * 1, of 2^(64 - shift) slots that are never all taken. */
+static int64_t *slot_of(int64_t *slots, int shift, const int64_t *indices, int64_t index)
+{
+    const uint64_t mask = ((uint64_t)1 << (64 - shift)) - 1;
+    uint64_t i = (uint64_t)index * 0x9e3779b97f4a7c15u >> shift;
+    while (slots[i] && indices[slots[i] - 1] != index) i = (i + 1) & mask;
+    return &slots[i];
+}
+
+/* Fills what ops_slices_chains returns; false without memory. */
+static bool chain(const int64_t *indices, int64_t n, int64_t *first, int64_t *next)
+{
+    int shift = 63;
+    while ((uint64_t)1 << (64 - shift) < 3 * (uint64_t)n) shift--;
+    int64_t *slots = memory_zalloc(((size_t)1 << (64 - shift)) * sizeof *slots);
+    if (!slots) return false;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t *last = slot_of(slots, shift, indices, indices[i]);
+        if (*last) {
+            next[*last - 1] = i;
+            first[i] = -1;
+        }
+        *last = i + 1;
+    }
+    memory_free(slots);
+    return true;
+}
+
 ed_tensor *ops_slices_chains(const ed_tensor *x)
 {
     const slices *s = slices_of(x);
-    const int64_t n = s->indices->size;
+    const int64_t n = s->indices->size, *indices = (const int64_t *)s->indices->data;
     ed_tensor *chains = scope_give(tensor_new(ED_INT64, 2, (int64_t[]){2, n}));
-    numbered *room = chains && !s->unique ? memory_alloc(2 * (size_t)n * sizeof *room) : NULL;
-    if (!chains || (!s->unique && !room)) return NULL;
+    if (!chains) return NULL;
     int64_t *first = (int64_t *)chains->data, *next = first + n;
-    memcpy(first, s->indices->data, (size_t)n * sizeof *first);
+    memcpy(first, indices, (size_t)n * sizeof *first);
     for (int64_t i = 0; i < n; i++) next[i] = -1;
-    const numbered *order = s->unique ? NULL : sorted(s, room);
-    for (int64_t i = 1; order && i < n; i++) {
-        if (order[i].index != order[i - 1].index) continue;
-        next[order[i - 1].slice] = order[i].slice;
-        first[order[i].slice] = -1;
-    }
-    memory_free(room);
-    return chains;
+    return s->unique || chain(indices, n, first, next) ? chains : NULL;
 }
 
 ed_tensor *ops_slices_unique(ed_tensor *x)
