@@ -16,7 +16,8 @@
  * instead, unless so many have so few digits that these are quicker, and few of them by a network
  * of comparisons. Neither is stable, but equal keys are alike, and keys with indices all different.
  * Should one part after the other be far from half, the radix sort takes over: no order of the
- * elements makes it slow.
+ * elements makes it slow. With AVX-512 a long line is parted in four at a time, which moves its
+ * items half as often, and elements become items only then.
  *
  * Short lines are shared out among the threads. Of a long one each thread sorts a share of the
  * keys, so that no two write to the same place: a sample says which keys make shares of about the
@@ -26,6 +27,8 @@
 enum {
     SORT_VERY_FEW = HARD(1, 12),                /* items for which no network is started */
     SORT_QUICK = HARD(256, SORT_NETWORK_BYTES), /* more bytes are parted by size */
+    SORT_HALVES = HARD(64, 1 << 12),            /* more are parted in four, if vectors can */
+    SORT_SOME = 256,                            /* elements that become items on their way */
     SORT_FEW = 48,                              /* items that are put in order one by one */
     SORT_NARROW = HARD(64, 1 << 12),            /* below so many a digit has 8 bits, else 11 */
     SORT_ALONE = HARD(256, 1 << 16),            /* from so many on a line is for all threads */
@@ -49,6 +52,11 @@ typedef struct sorting {
     int64_t n;
     void *from, *to;
     int lowest; /* bit of the keys */
+    const sort_work *work;
+    const void *elements;     /* of the line */
+    threads_range make, read; /* items of elements; results, of items in order, or NULL */
+    void *result;             /* the line of those */
+    void *more, *sorted;      /* a third room, and where quarters are sorted to */
     sort_share shares[SORT_SHARES];
 } sorting;
 
@@ -71,6 +79,40 @@ static int64_t *sort_counts(const sorting *s, int64_t share)
 static int64_t sort_border(const sorting *s, int64_t part)
 {
     return s->n / s->n_shares * part + (part < s->n % s->n_shares ? part : s->n % s->n_shares);
+}
+
+/* Whether one thread sorts a line of n items. */
+static bool sort_is_alone(const sorting *s, int64_t n)
+{
+    return n < SORT_ALONE || s->n_shares == 1;
+}
+
+/* The items of a room for n of them, in which each share's have a gap behind them. */
+static int64_t sort_room(int64_t n)
+{
+    return n + SORT_SHARES * SORT_GAP;
+}
+
+/* How often n items may be parted. */
+static int sort_depth(int64_t n)
+{
+    return HARD(1, 2 * (64 - __builtin_clzll((uint64_t)n | 1)));
+}
+
+/* A line is about to be sorted; `there`: where its results go its items can be in order, too. */
+static void sort_begin(sorting *s, const void *elements, threads_range make, void *result,
+                       threads_range read, bool there)
+{
+    s->elements = elements, s->make = make;
+    s->result = result, s->read = read;
+    s->sorted = there && s->work->stride == 1 ? result : NULL;
+}
+
+/* Reads n items in order, which are those from `place` of the line on. */
+static void sort_read(const sorting *s, const void *items, int64_t n, int64_t place)
+{
+    if (s->read)
+        s->read(place, place + n, 0, &(sort_line){s->work, items, s->result, .place = place});
 }
 
 /* Makes of the counts of a digit's values the places of the first item of each. */
@@ -156,7 +198,8 @@ static void lines_range(int64_t first, int64_t last, int worker, void *user)
 static bool run_lines(sort_lines *all, int64_t items)
 {
     const bool wide = dtype_size(all->call->inputs[0]->dtype) == 8;
-    const size_t item = wide ? sizeof(sort_item_pair) : sizeof(uint64_t);
+    /* bytes of what an item and its rooms take: two for pairs, four for single numbers */
+    const size_t each = wide || all->call->op->extra ? 32 : 16;
     const int threads = threads_count();
     const int workers = all->lines < threads ? (int)all->lines : threads;
     static const sort_converter *const converters[ISA_COUNT] = ISA_TABLE(sort_converters);
@@ -166,13 +209,14 @@ static bool run_lines(sort_lines *all, int64_t items)
     bool ok = all->rooms;
     for (int i = 0; ok && i < workers; i++) {
         sorting *s = &all->rooms[i];
+        s->work = &all->work;
         s->convert = &converters[isa_level][all->call->inputs[0]->dtype];
         s->vectors = vectors[isa_level];
         s->top = &tops[isa_level][all->call->inputs[0]->dtype];
         s->n_shares = all->lines >= threads ? 1 : threads < SORT_SHARES ? threads : SORT_SHARES;
         s->counted = items < SORT_NARROW ? SORT_NARROW_DIGITS << SORT_NARROW_BITS
                                          : SORT_WIDE_DIGITS << SORT_WIDE_BITS;
-        s->items = memory_alloc((size_t)items * 2 * item);
+        s->items = memory_alloc((size_t)sort_room(items) * each);
         s->counts = memory_alloc((size_t)s->n_shares * s->counted * sizeof *s->counts);
         ok = s->items && s->counts;
     }
@@ -223,14 +267,14 @@ static void one_sort(const sort_lines *all, sorting *s, int64_t line)
 {
     const ed_tensor *x = all->call->inputs[0], *y = all->call->outputs[0];
     const int64_t begin = first_of_line(&all->work, line) * (int64_t)dtype_size(x->dtype);
-    BY_DTYPE(x->dtype, sort_one, &all->work, s, x->data + begin, y->data + begin)
+    BY_DTYPE(x->dtype, sort_one, s, x->data + begin, y->data + begin)
 }
 
 static void one_argsort(const sort_lines *all, sorting *s, int64_t line)
 {
     const ed_tensor *x = all->call->inputs[0], *y = all->call->outputs[0];
     const int64_t begin = first_of_line(&all->work, line);
-    BY_DTYPE(x->dtype, argsort_one, &all->work, s, x->data + begin * (int64_t)dtype_size(x->dtype),
+    BY_DTYPE(x->dtype, argsort_one, s, x->data + begin * (int64_t)dtype_size(x->dtype),
              (int64_t *)y->data + begin)
 }
 

@@ -19,15 +19,17 @@ typedef struct sort_work {
     bool descending;
 } sort_work;
 
-/* A line whose elements become items, or are made of them. */
+/* A line whose elements become items, or whose results are read from these; the items from that of
+ * element `place` on are there. */
 typedef struct sort_line {
     const sort_work *work;
     const void *from;
     void *to;
+    int64_t place;
 } sort_line;
 
-/* Of one dtype: a line's elements first..last-1 become keys, or keys with indices, and back; `user`
- * is a sort_line. */
+/* Of one dtype: a line's elements first..last-1 become keys, or keys with indices, and back: their
+ * values, or the indices alone; `user` is a sort_line. */
 typedef struct sort_converter {
     void (*make_keys)(int64_t first, int64_t last, int worker, void *user);
     void (*read_keys)(int64_t first, int64_t last, int worker, void *user);
@@ -43,7 +45,16 @@ typedef struct sort_share {
     int64_t begin, n;
 } sort_share;
 
+/* Items parted in four: the largest keys of the first three, and where the next item of each goes:
+ * behind those before, or with the second and the fourth before them. Behind the first and the
+ * third there is room for a vector more. */
+typedef struct sort_quarters {
+    uint64_t last[3];
+    void *at[4];
+} sort_quarters;
+
 enum {
+    SORT_GAP = 16, /* items of a vector, at most */
     SORT_NETWORK_BYTES = 4096,
     SORT_WIDE_BITS = 11, /* of a digit, where there are many items */
     SORT_WIDE_DIGITS = 3
@@ -64,6 +75,10 @@ typedef struct sort_vectors {
      * `end`; how many were looked at. */
     int64_t (*take)(const void *from, int64_t n, const sort_share *share, void **to,
                     const void *end);
+    /* Sets the quarters' largest keys, so that each has about as many of the n items, of which
+     * there is at least a vector; and appends items to them. NULL: no faster than two parts. */
+    void (*quartiles)(const void *items, int64_t n, sort_quarters *q);
+    void (*quarter)(const void *items, int64_t n, sort_quarters *q);
     /* More items are sorted sooner digit by digit, if they have SORT_WIDE_DIGITS or fewer. */
     int64_t most;
 } sort_vectors;

@@ -46,30 +46,43 @@ const sort_converter ISA_NAME(sort_converters)[ED_DTYPE_COUNT] = {
 };
 
 /* Vectors of the set that has minima and maxima of unsigned numbers; lanes that are up to a bound,
- * as bits, and those lanes packed at the front of a vector. */
+ * as bits, and those lanes packed at the front of a vector. With AVX-512 the larger of two is what
+ * the two and the smaller leave by exclusive or: there are twice the units for that. */
 #if defined(VECTOR_AVX512)
-#define SORT_LEAST_u32(a, b)    (vu32) _mm512_min_epu32((__m512i)(a), (__m512i)(b))
-#define SORT_MOST_u32(a, b)     (vu32) _mm512_max_epu32((__m512i)(a), (__m512i)(b))
-#define SORT_LEAST_u64(a, b)    (vu64) _mm512_min_epu64((__m512i)(a), (__m512i)(b))
-#define SORT_MOST_u64(a, b)     (vu64) _mm512_max_epu64((__m512i)(a), (__m512i)(b))
+#define SORT_LEAST_u32(a, b) (vu32) _mm512_min_epu32((__m512i)(a), (__m512i)(b))
+#define SORT_MOST_u32(a, b, least)                                                                 \
+    (vu32) _mm512_ternarylogic_epi32((__m512i)(a), (__m512i)(b), (__m512i)(least), 0x96)
+#define SORT_LEAST_u64(a, b) (vu64) _mm512_min_epu64((__m512i)(a), (__m512i)(b))
+#define SORT_MOST_u64(a, b, least)                                                                 \
+    (vu64) _mm512_ternarylogic_epi64((__m512i)(a), (__m512i)(b), (__m512i)(least), 0x96)
 #define SORT_UPPER_u32(b, a, v) (vu32) _mm512_mask_mov_epi32((__m512i)(a), b, (__m512i)(v))
 #define SORT_UPPER_u64(b, a, v) (vu64) _mm512_mask_mov_epi64((__m512i)(a), b, (__m512i)(v))
 #define SORT_UPPER_MOST_u32(bits, v, a, b)                                                         \
-    (vu32) _mm512_mask_max_epu32((__m512i)(v), bits, (__m512i)(a), (__m512i)(b))
+    (vu32) _mm512_mask_ternarylogic_epi32((__m512i)(v), bits, (__m512i)(a), (__m512i)(b), 0x96)
 #define SORT_UPPER_MOST_u64(bits, v, a, b)                                                         \
-    (vu64) _mm512_mask_max_epu64((__m512i)(v), bits, (__m512i)(a), (__m512i)(b))
+    (vu64) _mm512_mask_ternarylogic_epi64((__m512i)(v), bits, (__m512i)(a), (__m512i)(b), 0x96)
 #define SORT_UP_TO_u32(v, bound) _mm512_cmple_epu32_mask((__m512i)(v), (__m512i)(bound))
 #define SORT_UP_TO_u64(v, bound) _mm512_cmple_epu64_mask((__m512i)(v), (__m512i)(bound))
 #define SORT_PACKED_u32(v, b)    (vu32) _mm512_maskz_compress_epi32((__mmask16)(b), (__m512i)(v))
 #define SORT_PACKED_u64(v, b)    (vu64) _mm512_maskz_compress_epi64((__mmask8)(b), (__m512i)(v))
-#define SORT_MOST_ITEMS_u32      INT64_MAX
-#define SORT_MOST_ITEMS_u64      (1 << 15)
-#define SORT_U64                 1
+#define SORT_BUT_u32(b, c)       _kandn_mask16(c, b)
+#define SORT_BUT_u64(b, c)       _kandn_mask8(c, b)
+#define SORT_NOT_u32(b)          _knot_mask16(b)
+#define SORT_NOT_u64(b)          _knot_mask8(b)
+#define sort_mask_u32            __mmask16
+#define sort_mask_u64            __mmask8
+#define SORT_STORE_u32(p, n, v)                                                                    \
+    _mm512_mask_storeu_epi32(p, (__mmask16)((1u << (n)) - 1), (__m512i)(v))
+#define SORT_STORE_u64(p, n, v)                                                                    \
+    _mm512_mask_storeu_epi64(p, (__mmask8)((1u << (n)) - 1), (__m512i)(v))
+#define SORT_MOST_ITEMS_u32 INT64_MAX
+#define SORT_MOST_ITEMS_u64 (1 << 15)
+#define SORT_U64            1
 #elif defined(VECTOR_AVX2)
 #define SORT_LEAST_u32(a, b)               (vu32) _mm256_min_epu32((__m256i)(a), (__m256i)(b))
-#define SORT_MOST_u32(a, b)                (vu32) _mm256_max_epu32((__m256i)(a), (__m256i)(b))
+#define SORT_MOST_u32(a, b, least)         (vu32) _mm256_max_epu32((__m256i)(a), (__m256i)(b))
 #define SORT_UPPER_u32(b, a, v)            (vu32) _mm256_blend_epi32((__m256i)(a), (__m256i)(v), (b)&0xff)
-#define SORT_UPPER_MOST_u32(bits, v, a, b) SORT_UPPER_u32(bits, v, SORT_MOST_u32(a, b))
+#define SORT_UPPER_MOST_u32(bits, v, a, b) SORT_UPPER_u32(bits, v, SORT_MOST_u32(a, b, v))
 #define SORT_UP_TO_u32(v, bound)           vbits((vi32)(SORT_LEAST_u32(v, bound) == (v)))
 #define SORT_PACKED_u32(v, b)              sort_packed(v, b)
 #define SORT_MOST_ITEMS_u32                INT64_MAX
@@ -111,23 +124,30 @@ VECTOR_INLINE vu32 sort_packed(vu32 v, unsigned bits)
 #define TYPE          u32
 #define SORT_LANES_16 (VECTOR_BYTES == 64)
 #define SORT_TABLES   (VECTOR_BYTES == 32)
+#define SORT_QUARTERS (VECTOR_BYTES == 64)
 #include "ops/sort_network.typed.h"
 #if defined(SORT_U64)
 #define TYPE          u64
 #define SORT_LANES_16 0
 #define SORT_TABLES   0
+#define SORT_QUARTERS 1
 #include "ops/sort_network.typed.h"
 #endif
 #endif
 
+#if defined(VECTOR_AVX512)
+#define SORT_QUARTERS_OF(type) sort_quartiles_##type, sort_quarter_##type
+#else
+#define SORT_QUARTERS_OF(type) NULL, NULL
+#endif
 const sort_vectors ISA_NAME(sort_vectors_table)[2] = {
 #if defined(SORT_U32)
     {sort_network_u32, sort_pivot_u32, sort_part_u32, sort_count_u32, sort_take_u32,
-     SORT_MOST_ITEMS_u32},
+     SORT_QUARTERS_OF(u32), SORT_MOST_ITEMS_u32},
 #endif
 #if defined(SORT_U64)
     {sort_network_u64, sort_pivot_u64, sort_part_u64, sort_count_u64, sort_take_u64,
-     SORT_MOST_ITEMS_u64},
+     SORT_QUARTERS_OF(u64), SORT_MOST_ITEMS_u64},
 #endif
 };
 #endif

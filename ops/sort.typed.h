@@ -2,21 +2,19 @@
 #include "ops/sort_keys.typed.h"
 
 /* A line of elements sorted. */
-static void TYPED(sort_one)(const sort_work *w, sorting *s, const void *from, void *to)
+static void TYPED(sort_one)(sorting *s, const void *from, void *to)
 {
-    KEY_ITEM *keys = s->items;
-    threads_run(w->n, SORT_ALONE, s->convert->make_keys, &(sort_line){w, from, keys});
-    keys = KEY_SORT(s, keys, keys + w->n, w->n, 0);
-    threads_run(w->n, SORT_ALONE, s->convert->read_keys, &(sort_line){w, keys, to});
+    const bool there = sizeof(KEY_ITEM) == sizeof(NUMBER);
+    sort_begin(s, from, s->convert->make_keys, to, s->convert->read_keys, there);
+    KEY_LINE(s, 0);
 }
 
 /* The indices that sort a line. */
-static void TYPED(argsort_one)(const sort_work *w, sorting *s, const void *from, void *to)
+static void TYPED(argsort_one)(sorting *s, const void *from, void *to)
 {
-    PAIR_ITEM *items = s->items;
-    threads_run(w->n, SORT_ALONE, s->convert->make_pairs, &(sort_line){w, from, items});
-    items = PAIR_SORT(s, items, items + w->n, w->n, PAIR_SHIFT);
-    threads_run(w->n, SORT_ALONE, s->convert->read_pairs, &(sort_line){w, items, to});
+    const bool there = sizeof(PAIR_ITEM) == sizeof(int64_t);
+    sort_begin(s, from, s->convert->make_pairs, to, s->convert->read_pairs, there);
+    PAIR_LINE(s, PAIR_SHIFT);
 }
 
 /*

@@ -6,16 +6,20 @@ VECTOR_INLINE void TYPED(make_keys_of)(const sort_line *l, int64_t first, int64_
                                        int64_t stride, bool descending)
 {
     const NUMBER *x = l->from;
+    const int64_t place = l->place;
     KEY_ITEM *keys = l->to;
-    for (int64_t i = first; i < last; i++) keys[i] = TYPED(value_key)(x[i * stride], descending);
+    for (int64_t i = first; i < last; i++)
+        keys[i - place] = TYPED(value_key)(x[i * stride], descending);
 }
 
 VECTOR_INLINE void TYPED(read_keys_of)(const sort_line *l, int64_t first, int64_t last,
                                        int64_t stride, bool descending)
 {
     const KEY_ITEM *keys = l->from;
+    const int64_t place = l->place;
     NUMBER *y = l->to;
-    for (int64_t i = first; i < last; i++) y[i * stride] = TYPED(of_key)(keys[i], descending);
+    for (int64_t i = first; i < last; i++)
+        y[i * stride] = TYPED(of_key)(keys[i - place], descending);
 }
 
 /* The keys with their indices, and these alone. */
@@ -23,18 +27,20 @@ VECTOR_INLINE void TYPED(make_pairs_of)(const sort_line *l, int64_t first, int64
                                         int64_t stride, bool descending)
 {
     const NUMBER *x = l->from;
+    const int64_t place = l->place;
     PAIR_ITEM *items = l->to;
     for (int64_t i = first; i < last; i++)
-        items[i] = PAIR_MAKE(TYPED(key_of)(x[i * stride], descending), i);
+        items[i - place] = PAIR_MAKE(TYPED(key_of)(x[i * stride], descending), i);
 }
 
 VECTOR_INLINE void TYPED(read_pairs_of)(const sort_line *l, int64_t first, int64_t last,
                                         int64_t stride, bool descending)
 {
     const PAIR_ITEM *items = l->from;
+    const int64_t place = l->place;
     int64_t *y = l->to;
     (void)descending;
-    for (int64_t i = first; i < last; i++) y[i * stride] = PAIR_INDEX(items[i]);
+    for (int64_t i = first; i < last; i++) y[i * stride] = PAIR_INDEX(items[i - place]);
 }
 
 /* One of them as the threads share it. */

@@ -67,53 +67,133 @@ static ITEM *TYPED(sort_digits)(int64_t *counts, ITEM *items, ITEM *room, int64_
 
 #if defined(SORT_VECTORS)
 /*
- * Sorts n items, which are in `to` or in `room`, into `to`. Those below the pivot go to `to`, the
- * others to `room`, where they have room enough for what comes next: of either place what the one
- * part leaves is as long as the other part. If there are none below it, those that equal it are
- * done. `depth` is how often parts may still be parted.
+ * Sorts n items, which are in `to` or in `room`, into `to`, and reads them as those from `place` of
+ * the line on. Those below the pivot go to `to`, the others to `room`, where they have room enough
+ * for what comes next: of either place what the one part leaves is as long as the other part. If
+ * there are none below it, those that equal it are done. `depth` is how often parts may still be
+ * parted.
  */
 static void TYPED(sort_quickly)(const sorting *s, int64_t *counts, const ITEM *from, ITEM *to,
-                                ITEM *room, int64_t n, int depth)
+                                ITEM *room, int64_t n, int64_t place, int depth)
 {
     const sort_vectors *v = SORT_VECTORS(s);
     if (n * (int64_t)sizeof *to <= SORT_QUICK) {
         v->network(from, to, n);
+        sort_read(s, to, n, place);
         return;
     }
     if (depth == 0) {
         ITEM *items = from == to ? to : room;
         items = TYPED(sort_digits)(counts, items, from == to ? room : to, n, 0);
         if (items != to) memcpy(to, items, (size_t)n * sizeof *to);
+        sort_read(s, to, n, place);
         return;
     }
     const uint64_t pivot = v->pivot(from, n);
-    const int64_t low = pivot ? v->part(from, to, room, n, pivot - 1) : 0;
-    if (low) {
-        TYPED(sort_quickly)(s, counts, to, to, room + n - low, low, depth - 1);
-        TYPED(sort_quickly)(s, counts, room, to + low, room, n - low, depth - 1);
+    int64_t done = pivot ? v->part(from, to, room, n, pivot - 1) : 0;
+    if (done) {
+        TYPED(sort_quickly)(s, counts, to, to, room + n - done, done, place, depth - 1);
     } else {
-        const int64_t equal = v->part(pivot ? room : from, to, room, n, pivot);
-        TYPED(sort_quickly)(s, counts, room, to + equal, room, n - equal, depth - 1);
+        done = v->part(pivot ? room : from, to, room, n, pivot);
+        sort_read(s, to, done, place);
     }
+    TYPED(sort_quickly)(s, counts, room, to + done, room, n - done, place + done, depth - 1);
+}
+
+static void TYPED(sort_by_quarters)(const sorting *s, int64_t *counts, ITEM *from, ITEM *to,
+                                    ITEM *a, ITEM *b, int64_t n, int64_t place);
+
+/* Two quarters go to either of two places, which have room for n items and SORT_GAP more: one from
+ * its beginning on, the other from its end. */
+static sort_quarters TYPED(begin_quarters)(ITEM *a, ITEM *b, int64_t n)
+{
+    return (sort_quarters){.at = {a, a + n + SORT_GAP, b, b + n + SORT_GAP}};
+}
+
+/* Sorts the quarters of n items, one after the other, into `to`. Where they came from, n items, is
+ * free now, and behind the third quarter there is room for the first two. What is more than half of
+ * them, many equal ones perhaps, is no work for quarters. */
+static void TYPED(sort_each_quarter)(const sorting *s, int64_t *counts, const sort_quarters *q,
+                                     ITEM *from, ITEM *to, ITEM *a, ITEM *b, int64_t n,
+                                     int64_t place)
+{
+    ITEM *const begins[] = {a, q->at[1], b, q->at[3]};
+    const int64_t third = (ITEM *)q->at[2] - b;
+    const int64_t sizes[] = {(ITEM *)q->at[0] - a, a + n + SORT_GAP - (ITEM *)q->at[1], third,
+                             b + n + SORT_GAP - (ITEM *)q->at[3]};
+    for (int k = 0; k < 4; k++) {
+        const int64_t size = sizes[k];
+        ITEM *const begin = begins[k], *const other = k < 2 ? b + third : a;
+        if (size > n / 2)
+            TYPED(sort_quickly)(s, counts, begin, to, begin, size, place, sort_depth(size));
+        else if (size > 0)
+            TYPED(sort_by_quarters)(s, counts, begin, to, from, other, size, place);
+        to += size, place += size;
+    }
+}
+
+/* Sorts n items, which are at `from`, into `to`, and reads them; a and b have room for them and
+ * SORT_GAP more each. */
+static void TYPED(sort_by_quarters)(const sorting *s, int64_t *counts, ITEM *from, ITEM *to,
+                                    ITEM *a, ITEM *b, int64_t n, int64_t place)
+{
+    const sort_vectors *v = SORT_VECTORS(s);
+    if (n <= SORT_HALVES) {
+        TYPED(sort_quickly)(s, counts, from, to, from, n, place, sort_depth(n));
+        return;
+    }
+    sort_quarters q = TYPED(begin_quarters)(a, b, n);
+    v->quartiles(from, n, &q);
+    v->quarter(from, n, &q);
+    TYPED(sort_each_quarter)(s, counts, &q, from, to, a, b, n, place);
+}
+
+/* The same for all elements of a line, which become items on their way. */
+static void TYPED(sort_elements)(const sorting *s, int64_t *counts, ITEM *from, ITEM *to, ITEM *a,
+                                 ITEM *b, int64_t n)
+{
+    const sort_vectors *v = SORT_VECTORS(s);
+    sort_quarters q = TYPED(begin_quarters)(a, b, n);
+    ITEM some[SORT_SOME];
+    for (int64_t i = 0; i < SORT_SOME; i += SORT_GAP) {
+        const int64_t first = (n - SORT_GAP) / (SORT_SOME / SORT_GAP - 1) * (i / SORT_GAP);
+        s->make(first, first + SORT_GAP, 0,
+                &(sort_line){s->work, s->elements, some + i, .place = first});
+    }
+    v->quartiles(some, SORT_SOME, &q);
+    for (int64_t first = 0; first < n; first += SORT_SOME) {
+        const int64_t last = first + SORT_SOME < n ? first + SORT_SOME : n;
+        s->make(first, last, 0, &(sort_line){s->work, s->elements, some, .place = first});
+        v->quarter(some, last - first, &q);
+    }
+    TYPED(sort_each_quarter)(s, counts, &q, from, to, a, b, n, 0);
+}
+
+/* Whether n items are sorted by comparing them. */
+static bool TYPED(sort_compares)(const sorting *s, int64_t n, int shift)
+{
+    const bool few_digits = SORT_BITS - shift <= SORT_WIDE_DIGITS * SORT_WIDE_BITS;
+    return n > SORT_VERY_FEW && SORT_VECTORS(s)->network &&
+           !(few_digits && n > SORT_VECTORS(s)->most);
 }
 #endif
 
-/* Sorts by the bits from `shift` on, in one thread; where the items are then, `items` or `room`. */
+/* Sorts by the bits from `shift` on, in one thread, and reads the items as those from `place` of
+ * the line on; where they are then, `items` or `room`. */
 static ITEM *TYPED(sort_alone)(const sorting *s, int64_t *counts, ITEM *items, ITEM *room,
-                               int64_t n, int shift)
+                               int64_t n, int64_t place, int shift)
 {
 #if defined(SORT_VECTORS)
-    const bool few_digits = SORT_BITS - shift <= SORT_WIDE_DIGITS * SORT_WIDE_BITS;
-    if (n > SORT_VERY_FEW && SORT_VECTORS(s)->network &&
-        !(few_digits && n > SORT_VECTORS(s)->most)) {
-        const int depth = HARD(1, 2 * (64 - __builtin_clzll((uint64_t)n)));
-        TYPED(sort_quickly)(s, counts, items, items, room, n, depth);
+    if (TYPED(sort_compares)(s, n, shift)) {
+        TYPED(sort_quickly)(s, counts, items, items, room, n, place, sort_depth(n));
         return items;
     }
 #endif
-    (void)s;
-    if (n > SORT_FEW) return TYPED(sort_digits)(counts, items, room, n, shift);
-    TYPED(sort_few)(items, n);
+    if (n > SORT_FEW)
+        items = TYPED(sort_digits)(counts, items, room, n, shift);
+    else
+        TYPED(sort_few)(items, n);
+    sort_read(s, items, n, place);
     return items;
 }
 
@@ -123,9 +203,12 @@ static ITEM *TYPED(sort_alone)(const sorting *s, int64_t *counts, ITEM *items, I
 static void TYPED(split_keys)(sorting *s)
 {
     const int64_t n = s->n_shares * SORT_SAMPLE;
+    const threads_range read = s->read; /* not of a sample */
     ITEM *sample = s->to;
     for (int64_t i = 0; i < n; i++) sample[i] = ((const ITEM *)s->from)[s->n / n * i];
-    sample = TYPED(sort_alone)(s, s->counts, sample, sample + n, n, 0);
+    s->read = NULL;
+    sample = TYPED(sort_alone)(s, s->counts, sample, sample + n, n, 0, 0);
+    s->read = read;
     uint64_t first = 0;
     for (int64_t p = 0; p < s->n_shares; p++) {
         const bool rest = p + 1 == s->n_shares;
@@ -189,16 +272,26 @@ static void TYPED(split_sort)(int64_t first, int64_t last, int worker, void *use
     for (int64_t p = first; p < last; p++) {
         const sort_share share = s->shares[p];
         ITEM *items = (ITEM *)s->to + share.begin, *room = (ITEM *)s->from + share.begin;
-        const ITEM *done = TYPED(sort_alone)(s, sort_counts(s, p), items, room, share.n, s->lowest);
+#if defined(SORT_VECTORS)
+        if (s->sorted && SORT_VECTORS(s)->quarter) {
+            ITEM *to = (ITEM *)s->sorted + share.begin, *more = (ITEM *)s->more + share.begin;
+            TYPED(sort_by_quarters)
+            (s, sort_counts(s, p), items, to, room + p * SORT_GAP, more + p * SORT_GAP, share.n,
+             share.begin);
+            continue;
+        }
+#endif
+        const ITEM *done =
+            TYPED(sort_alone)(s, sort_counts(s, p), items, room, share.n, share.begin, s->lowest);
         if (done != items) memcpy(items, done, (size_t)share.n * sizeof *items);
     }
 }
 
-/* Sorts by the bits from `shift` on; where the items are then, `items` or `room`. */
+/* Sorts by the bits from `shift` on, and reads the items; where they are then, `items` or `room`.
+ */
 static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, int shift)
 {
-    if (n < SORT_ALONE || s->n_shares == 1)
-        return TYPED(sort_alone)(s, s->counts, items, room, n, shift);
+    if (sort_is_alone(s, n)) return TYPED(sort_alone)(s, s->counts, items, room, n, 0, shift);
     s->n = n;
     s->from = items;
     s->to = room;
@@ -209,6 +302,27 @@ static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, i
     threads_run(s->n_shares, 1, TYPED(split_take), s);
     threads_run(s->n_shares, 1, TYPED(split_sort), s);
     return room;
+}
+
+/* Sorts a line by the bits from `shift` on. */
+static void TYPED(sort_line)(sorting *s, int shift)
+{
+    const int64_t n = s->work->n;
+    ITEM *const items = s->items, *const room = items + sort_room(n);
+#if defined(SORT_VECTORS)
+    if (n > SORT_HALVES && SORT_VECTORS(s)->quarter && TYPED(sort_compares)(s, n, shift)) {
+        ITEM *more = s->more = room + sort_room(n);
+        if (!s->sorted) s->sorted = more + sort_room(n);
+        if (sort_is_alone(s, n)) {
+            TYPED(sort_elements)(s, s->counts, more, s->sorted, items, room, n);
+            return;
+        }
+    } else {
+        s->sorted = NULL;
+    }
+#endif
+    threads_run(n, SORT_ALONE, s->make, &(sort_line){s->work, s->elements, items, .place = 0});
+    TYPED(sort_items)(s, items, room, n, shift);
 }
 
 #undef ITEM

@@ -7,9 +7,11 @@
 #undef KEY
 #undef KEY_ITEM
 #undef KEY_SORT
+#undef KEY_LINE
 #undef KEY_SIGN
 #undef PAIR_ITEM
 #undef PAIR_SORT
+#undef PAIR_LINE
 #undef PAIR_MAKE
 #undef PAIR_INDEX
 #undef PAIR_KEY
@@ -23,8 +25,10 @@
 #define KEY       uint64_t
 #define KEY_ITEM  uint64_t
 #define KEY_SORT  sort_items_u64
+#define KEY_LINE  sort_line_u64
 #define PAIR_ITEM sort_item_pair
 #define PAIR_SORT sort_items_pair
+#define PAIR_LINE sort_line_pair
 #define PAIR_MAKE(key, index)                                                                      \
     (sort_item_pair)                                                                               \
     {                                                                                              \
@@ -37,8 +41,10 @@
 #define KEY                   uint32_t
 #define KEY_ITEM              uint32_t
 #define KEY_SORT              sort_items_u32
+#define KEY_LINE              sort_line_u32
 #define PAIR_ITEM             uint64_t
 #define PAIR_SORT             sort_items_u64
+#define PAIR_LINE             sort_line_u64
 #define PAIR_MAKE(key, index) ((uint64_t)(key) << 32 | (uint64_t)(index))
 #define PAIR_INDEX(item)      (int64_t)((item)&UINT32_MAX)
 #define PAIR_KEY(item)        (uint32_t)((item) >> 32)

@@ -2,14 +2,14 @@
  * A bitonic network, and the steps of quicksort above it, for one type of unsigned numbers;
  * ops/sort.simd.c says how.
  */
-#define KEYS          TYPED(keys)
-#define keys_u32      vu32
-#define keys_u64      vu64
-#define LANES         (VECTOR_BYTES / (int)sizeof(NUMBER))
-#define LEAST(a, b)   TYPED(SORT_LEAST)(a, b)
-#define MOST(a, b)    TYPED(SORT_MOST)(a, b)
-#define SWAPPED(v, c) TYPED(SORT_SWAPPED)(v, c)
-#define BLOCK         (LANES * LANES)
+#define KEYS              TYPED(keys)
+#define keys_u32          vu32
+#define keys_u64          vu64
+#define LANES             (VECTOR_BYTES / (int)sizeof(NUMBER))
+#define LEAST(a, b)       TYPED(SORT_LEAST)(a, b)
+#define MOST(a, b, least) TYPED(SORT_MOST)(a, b, least)
+#define SWAPPED(v, c)     TYPED(SORT_SWAPPED)(v, c)
+#define BLOCK             (LANES * LANES)
 
 /* Lanes whose number has the bit `bit` take the larger of two, the others the smaller one. The two
  * are often a lane's own and that at number ^ c. */
@@ -59,7 +59,7 @@ VECTOR_INLINE KEYS TYPED(sort_lanes)(KEYS v)
 VECTOR_INLINE void TYPED(compare)(KEYS *a, KEYS *b)
 {
     const KEYS least = LEAST(*a, *b);
-    *b = MOST(*a, *b);
+    *b = MOST(*a, *b, least);
     *a = least;
 }
 
@@ -186,8 +186,9 @@ VECTOR_INLINE void TYPED(merge_sorted)(KEYS *v, int64_t n, int64_t half)
 {
     for (int64_t i = 2 * half - n; i < half; i++) {
         KEYS *a = &v[i], *b = &v[2 * half - 1 - i];
-        const KEYS turned = SWAPPED(*b, LANES - 1), most = MOST(*a, turned);
-        *a = LEAST(*a, turned);
+        const KEYS turned = SWAPPED(*b, LANES - 1), least = LEAST(*a, turned);
+        const KEYS most = MOST(*a, turned, least);
+        *a = least;
         *b = SWAPPED(most, LANES - 1);
     }
     TYPED(merge_vectors)(v, half, half / 2);
@@ -331,14 +332,19 @@ static void TYPED(sort_network)(const void *from, void *to, int64_t n)
 
 /* ---- Quicksort ------------------------------------------------------------------------------- */
 
-/* About the median of n items, at least a vector: that of a block of vectors out of all parts. */
+/* A block of vectors out of all parts of n items, at least a vector. */
+VECTOR_INLINE void TYPED(sort_sample)(const NUMBER *items, int64_t n, KEYS *v)
+{
+    for (int i = 0; i < LANES; i++) memcpy(&v[i], items + (n - LANES) / (LANES - 1) * i, sizeof *v);
+}
+
+/* About the median: that of the medians of a sample's columns. */
 static uint64_t TYPED(sort_pivot)(const void *items, int64_t n)
 {
     KEYS v[LANES];
-    for (int i = 0; i < LANES; i++)
-        memcpy(&v[i], (const NUMBER *)items + (n - LANES) / (LANES - 1) * i, sizeof *v);
-    TYPED(sort_block)(v);
-    return v[LANES / 2][0];
+    TYPED(sort_sample)(items, n, v);
+    TYPED(sort_columns)(v);
+    return TYPED(sort_lanes)(v[LANES / 2])[LANES / 2];
 }
 
 /* Items up to `most` go to the front of `low`, the others to that of `high`; how many are low. The
@@ -374,6 +380,56 @@ static int64_t TYPED(sort_part)(const void *items, void *low_items, void *high_i
     }
     return lows;
 }
+
+#if SORT_QUARTERS
+static void TYPED(sort_quartiles)(const void *items, int64_t n, sort_quarters *q)
+{
+    KEYS v[LANES];
+    TYPED(sort_sample)(items, n, v);
+    TYPED(sort_block)(v);
+    for (int k = 0; k < 3; k++) q->last[k] = v[LANES / 4 * (k + 1)][0];
+}
+
+static void TYPED(sort_quarter)(const void *items, int64_t n, sort_quarters *q)
+{
+    const NUMBER *from = items;
+    NUMBER *first = q->at[0], *second = q->at[1], *third = q->at[2], *fourth = q->at[3];
+    const KEYS last[] = {(NUMBER)q->last[0] - (KEYS){0}, (NUMBER)q->last[1] - (KEYS){0},
+                         (NUMBER)q->last[2] - (KEYS){0}};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        KEYS v;
+        memcpy(&v, from + i, sizeof v);
+        const TYPED(sort_mask) one = TYPED(SORT_UP_TO)(v, last[0]),
+                               two = TYPED(SORT_UP_TO)(v, last[1]),
+                               three = TYPED(SORT_UP_TO)(v, last[2]);
+        const int ones = __builtin_popcount(one), twos = __builtin_popcount(two) - ones,
+                  threes = __builtin_popcount(three) - ones - twos,
+                  fours = LANES - ones - twos - threes;
+        const KEYS packed[] = {TYPED(SORT_PACKED)(v, one),
+                               TYPED(SORT_PACKED)(v, TYPED(SORT_BUT)(two, one)),
+                               TYPED(SORT_PACKED)(v, TYPED(SORT_BUT)(three, two)),
+                               TYPED(SORT_PACKED)(v, TYPED(SORT_NOT)(three))};
+        memcpy(first, &packed[0], sizeof v);
+        memcpy(third, &packed[2], sizeof v);
+        TYPED(SORT_STORE)(second - twos, twos, packed[1]);
+        TYPED(SORT_STORE)(fourth - fours, fours, packed[3]);
+        first += ones, second -= twos, third += threes, fourth -= fours;
+    }
+    for (; i < n; i++) {
+        const NUMBER item = from[i];
+        if (item <= q->last[0])
+            *first++ = item;
+        else if (item <= q->last[1])
+            *--second = item;
+        else if (item <= q->last[2])
+            *third++ = item;
+        else
+            *--fourth = item;
+    }
+    q->at[0] = first, q->at[1] = second, q->at[2] = third, q->at[3] = fourth;
+}
+#endif
 
 /* How many of n items are up to `most`. */
 static int64_t TYPED(sort_count)(const void *items, int64_t n, uint64_t most)
@@ -425,6 +481,7 @@ static int64_t TYPED(sort_take)(const void *items, int64_t n, const sort_share *
 #undef TURN_OVER
 #undef BLOCK
 #undef COMPARE_TURNED
+#undef SORT_QUARTERS
 #undef SORT_TABLES
 #undef SORT_LANES_16
 #undef TYPE
