@@ -26,6 +26,9 @@ typedef struct resize_loops {
     /* The same past the caches, for n of whole vectors and an aligned `to`; copy_stream_end must
      * follow the last row. */
     void (*past)(const void *const *rows, const void *weights, int64_t count, int64_t n, void *to);
+    /* across and past in one, where neither axis has sums of more than two: of one or two rows. */
+    void (*both)(const resize_axis *axis, int64_t channels, const void *const *rows,
+                 const void *weights, int64_t count, void *to);
 } resize_loops;
 
 #endif

@@ -2,7 +2,8 @@
  * Resampling of images: the sums of a row's neighbours and of rows, and how an image goes through
  * both. What is resampled first is the axis that leaves less to do for the other one: rows are
  * resampled across before they are combined where the image grows downwards (each is kept for as
- * long as it is needed), and after where it shrinks.
+ * long as it is needed), and after where it shrinks. Large bilinear images of many channels do both
+ * at once: stores past the caches leave time to sum again, and none to store what is kept.
  */
 #include "ops/kernels/isa.h"
 #include "ops/resize.h"
@@ -35,8 +36,8 @@
 #include "ops/resize.typed.h"
 
 const resize_loops ISA_NAME(resize_table)[ED_DTYPE_COUNT] = {
-    [ED_FLOAT32] = {resize_across_f32, resize_down_f32_f32, resize_past_f32},
-    [ED_FLOAT64] = {resize_across_f64, resize_down_f64_f64, resize_past_f64},
+    [ED_FLOAT32] = {resize_across_f32, resize_down_f32_f32, resize_past_f32, resize_both_f32},
+    [ED_FLOAT64] = {resize_across_f64, resize_down_f64_f64, resize_past_f64, resize_both_f64},
     [ED_UINT8] = {.down = resize_down_u8_f32}};
 
 #else
@@ -63,7 +64,8 @@ typedef struct resizing {
     int64_t channels, element_from, element_to;
     int64_t kept; /* bytes of scratch of one worker */
     bool across_first;
-    bool past; /* across first: the result goes past the caches */
+    bool past;    /* across first: the result goes past the caches */
+    bool at_once; /* past: both axes at once */
 } resizing;
 
 /* Bytes of a row as it is kept between the two axes, with room for vectors. */
@@ -125,20 +127,41 @@ static void row_by_one(const resizing *p, kept_rows *k, const char *image, int64
     p->loops->across(p->x, p->channels, k->data, to);
 }
 
+/* Row `o` of an image, where nothing is kept. */
+static void row_at_once(const resizing *p, kept_rows *k, const char *image, int64_t o, char *to)
+{
+    const int64_t row = p->x->in * p->channels * p->element_from;
+    for (int64_t i = 0; i < p->y->count[o]; i++) k->rows[i] = image + (p->y->first[o] + i) * row;
+    p->loops->both(p->x, p->channels, k->rows,
+                   (const char *)p->y->weights + o * p->y->most * p->element_to, p->y->count[o],
+                   to);
+}
+
 static void resize_rows(int64_t begin, int64_t end, int worker, void *user)
 {
     const resizing *p = user;
     const int64_t image = p->y->in * p->x->in * p->channels * p->element_from,
                   row = p->x->out * p->channels * p->element_to;
     kept_rows k = kept_of(p, worker);
+    void (*const make)(const resizing *, kept_rows *, const char *, int64_t, char *) =
+        p->at_once        ? row_at_once
+        : p->across_first ? row_from_kept
+                          : row_by_one;
     for (int64_t i = begin; i < end; i++) {
         const int64_t n = i / p->y->out, o = i % p->y->out;
         if (i == begin || o == 0)
             for (int64_t s = 0; s < p->y->most; s++) k.number[s] = -1;
-        (p->across_first ? row_from_kept : row_by_one)(p, &k, p->from + n * image, o,
-                                                       p->to + i * row);
+        make(p, &k, p->from + n * image, o, p->to + i * row);
     }
     if (p->past) copy_stream_end();
+}
+
+/* Whether no output is a sum of more than two. */
+static bool sums_of_two(const resize_axis *a)
+{
+    int64_t most = 0;
+    for (int64_t o = 0; o < a->out; o++) most = a->count[o] > most ? a->count[o] : most;
+    return most <= 2;
 }
 
 bool resize_run(const ed_tensor *from, const ed_tensor *to, const resize_axis *y,
@@ -158,6 +181,8 @@ bool resize_run(const ed_tensor *from, const ed_tensor *to, const resize_axis *y
     const int64_t row_to = x->out * p.channels * p.element_to;
     p.past = p.across_first && row_to % 64 == 0 && (uintptr_t)to->data % 64 == 0 &&
              to->size * p.element_to >= COPY_FAR_BYTES;
+    p.at_once = p.past && p.read == p.loops && sums_of_two(x) && sums_of_two(y) &&
+                p.channels * p.element_to % 64 == 0;
     size_t bytes;
     p.kept = y->most * 16 + (p.across_first ? y->most : 1) * kept_row(&p);
     if (p.read != p.loops) p.kept += x->in * p.channels * p.element_to;
