@@ -53,6 +53,15 @@ bool index_rows(const ed_call *call, const ed_tensor *indices, const int64_t *di
 void index_gather(ed_dtype dtype, const char *x, int64_t width, const int64_t *rows, int64_t count,
                   char *y);
 
+/* A hash of a number's bits, of which the upper ones are best; no regular distance between numbers
+ * makes them collide. */
+static inline uint64_t index_hash(uint64_t bits)
+{
+    const uint64_t odd = 0x9e3779b97f4a7c15u;
+    bits *= odd;
+    return (bits ^ bits >> 32) * odd;
+}
+
 /* shape[from] * ... * shape[to - 1]. */
 int64_t index_product(const int64_t *shape, int from, int to);
 

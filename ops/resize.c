@@ -194,6 +194,8 @@ static void axis_finish(resize_axis *a, ed_dtype dtype)
         const float w = (float)((const double *)a->weights)[i];
         memcpy((char *)a->weights + i * (int64_t)sizeof w, &w, sizeof w);
     }
+    for (int64_t o = 0; o < a->out; o++)
+        a->largest = a->count[o] > a->largest ? a->count[o] : a->largest;
     while (a->inner < a->out - 1 && a->first[a->inner] + a->count[a->inner] < a->in) a->inner++;
 }
 

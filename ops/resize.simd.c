@@ -98,6 +98,18 @@ static const char *read_row(const resizing *p, const char *row, char *to)
     return to;
 }
 
+/* Finds the rows of the image that row `o` of the result is a sum of; their weights. */
+static void find_rows(const resizing *p, kept_rows *k, const char *image, int64_t o)
+{
+    const int64_t row = p->x->in * p->channels * p->element_from;
+    for (int64_t i = 0; i < p->y->count[o]; i++) k->rows[i] = image + (p->y->first[o] + i) * row;
+}
+
+static const void *weights_of(const resizing *p, int64_t o)
+{
+    return (const char *)p->y->weights + o * p->y->most * p->element_to;
+}
+
 /* Row `o` of an image, across first: the resampled rows stay for those that come next. */
 static void row_from_kept(const resizing *p, kept_rows *k, const char *image, int64_t o, char *to)
 {
@@ -112,29 +124,21 @@ static void row_from_kept(const resizing *p, kept_rows *k, const char *image, in
         k->number[slot] = first + i;
         k->rows[i] = kept;
     }
-    (p->past ? p->loops->past
-             : p->loops->down)(k->rows, (const char *)p->y->weights + o * most * p->element_to, n,
-                               p->x->out * p->channels, to);
+    (p->past ? p->loops->past : p->loops->down)(k->rows, weights_of(p, o), n,
+                                                p->x->out * p->channels, to);
 }
 
 static void row_by_one(const resizing *p, kept_rows *k, const char *image, int64_t o, char *to)
 {
-    const int64_t n = p->y->count[o], first = p->y->first[o];
-    const int64_t row = p->x->in * p->channels * p->element_from;
-    for (int64_t i = 0; i < n; i++) k->rows[i] = image + (first + i) * row;
-    p->read->down(k->rows, (const char *)p->y->weights + o * p->y->most * p->element_to, n,
-                  p->x->in * p->channels, k->data);
+    find_rows(p, k, image, o);
+    p->read->down(k->rows, weights_of(p, o), p->y->count[o], p->x->in * p->channels, k->data);
     p->loops->across(p->x, p->channels, k->data, to);
 }
 
-/* Row `o` of an image, where nothing is kept. */
 static void row_at_once(const resizing *p, kept_rows *k, const char *image, int64_t o, char *to)
 {
-    const int64_t row = p->x->in * p->channels * p->element_from;
-    for (int64_t i = 0; i < p->y->count[o]; i++) k->rows[i] = image + (p->y->first[o] + i) * row;
-    p->loops->both(p->x, p->channels, k->rows,
-                   (const char *)p->y->weights + o * p->y->most * p->element_to, p->y->count[o],
-                   to);
+    find_rows(p, k, image, o);
+    p->loops->both(p->x, p->channels, k->rows, weights_of(p, o), p->y->count[o], to);
 }
 
 static void resize_rows(int64_t begin, int64_t end, int worker, void *user)
@@ -156,14 +160,6 @@ static void resize_rows(int64_t begin, int64_t end, int worker, void *user)
     if (p->past) copy_stream_end();
 }
 
-/* Whether no output is a sum of more than two. */
-static bool sums_of_two(const resize_axis *a)
-{
-    int64_t most = 0;
-    for (int64_t o = 0; o < a->out; o++) most = a->count[o] > most ? a->count[o] : most;
-    return most <= 2;
-}
-
 bool resize_run(const ed_tensor *from, const ed_tensor *to, const resize_axis *y,
                 const resize_axis *x)
 {
@@ -181,10 +177,11 @@ bool resize_run(const ed_tensor *from, const ed_tensor *to, const resize_axis *y
     const int64_t row_to = x->out * p.channels * p.element_to;
     p.past = p.across_first && row_to % 64 == 0 && (uintptr_t)to->data % 64 == 0 &&
              to->size * p.element_to >= COPY_FAR_BYTES;
-    p.at_once = p.past && p.read == p.loops && sums_of_two(x) && sums_of_two(y) &&
+    p.at_once = p.past && p.read == p.loops && x->largest <= 2 && y->largest <= 2 &&
                 p.channels * p.element_to % 64 == 0;
     size_t bytes;
-    p.kept = y->most * 16 + (p.across_first ? y->most : 1) * kept_row(&p);
+    p.kept = y->most * 16;
+    if (!p.at_once) p.kept += (p.across_first ? y->most : 1) * kept_row(&p);
     if (p.read != p.loops) p.kept += x->in * p.channels * p.element_to;
     p.kept = (p.kept + 63) / 64 * 64;
     if (!memory_mul((size_t)p.kept, (size_t)workers, &bytes)) bytes = SIZE_MAX / 2;

@@ -121,8 +121,8 @@ static void TYPED(resize_past)(const void *const *rows, const void *weights, int
     }
 }
 
-/* Bilinear, both axes at once and past the caches: `count` rows, one or two, of cells of whole
- * vectors. The sums are those of resize_across and resize_past. */
+/* Sums of at most two along both axes at once, past the caches, for cells of whole vectors; as
+ * resize_across and resize_past sum them. */
 static void TYPED(resize_both)(const resize_axis *axis, int64_t channels, const void *const *rows,
                                const void *weights, int64_t count, void *to)
 {
@@ -131,10 +131,14 @@ static void TYPED(resize_both)(const resize_axis *axis, int64_t channels, const 
     for (int64_t i = 0; i < axis->out; i++, w += axis->most, y += channels) {
         const int64_t first = axis->first[i] * channels, n = axis->count[i];
         const NUMBER *a = upper + first, *b = lower + first;
-        for (int64_t c = 0; n == 2 && count == 2 && c < channels; c += VECTOR_LANES)
-            vstream(y + c, down[0] * TYPED(resize_sum)(a + c, channels, w, 2, VECTOR_LANES) +
-                               down[1] * TYPED(resize_sum)(b + c, channels, w, 2, VECTOR_LANES));
-        for (int64_t c = 0; (n < 2 || count < 2) && c < channels; c += VECTOR_LANES) {
+        if (n == 2 && count == 2) {
+            for (int64_t c = 0; c < channels; c += VECTOR_LANES)
+                vstream(y + c,
+                        down[0] * TYPED(resize_sum)(a + c, channels, w, 2, VECTOR_LANES) +
+                            down[1] * TYPED(resize_sum)(b + c, channels, w, 2, VECTOR_LANES));
+            continue;
+        }
+        for (int64_t c = 0; c < channels; c += VECTOR_LANES) {
             VECTOR sum = down[0] * TYPED(resize_sum)(a + c, channels, w, n, VECTOR_LANES);
             if (count == 2) sum += down[1] * TYPED(resize_sum)(b + c, channels, w, n, VECTOR_LANES);
             vstream(y + c, sum);

@@ -5,6 +5,7 @@
  */
 #include "ops/slices.h"
 #include "ops/execute.h"
+#include "ops/index.h"
 #include "ops/ops.h"
 #include "tensor/thread.h"
 #include <string.h>
@@ -227,12 +228,12 @@ static ed_tensor *new_indices(int64_t n)
     return scope_give(tensor_new(ED_INT64, 1, &n));
 }
 
-/* A hash table of the distinct indices so far: a slot holds the number of an index's last slice plus
- * 1, of 2^(64 - shift) slots that are never all taken. */
+/* A hash table of the distinct indices so far: a slot holds the number of an index's last slice
+ * plus 1. There are 2^(64 - shift) slots, which are never all taken. */
 static int64_t *slot_of(int64_t *slots, int shift, const int64_t *indices, int64_t index)
 {
     const uint64_t mask = ((uint64_t)1 << (64 - shift)) - 1;
-    uint64_t i = (uint64_t)index * 0x9e3779b97f4a7c15u >> shift;
+    uint64_t i = index_hash((uint64_t)index) >> shift;
     while (slots[i] && indices[slots[i] - 1] != index) i = (i + 1) & mask;
     return &slots[i];
 }

@@ -16,8 +16,8 @@
  * instead, unless so many have so few digits that these are quicker, and few of them by a network
  * of comparisons. Neither is stable, but equal keys are alike, and keys with indices all different.
  * Should one part after the other be far from half, the radix sort takes over: no order of the
- * elements makes it slow. With AVX-512 a long line is parted in four at a time, which moves its
- * items half as often, and elements become items only then.
+ * elements makes it slow. With AVX-512 long lines are parted in four at a time, which moves their
+ * items half as often; those of a line that one thread sorts are made in the first such pass.
  *
  * Short lines are shared out among the threads. Of a long one each thread sorts a share of the
  * keys, so that no two write to the same place: a sample says which keys make shares of about the
@@ -27,7 +27,7 @@
 enum {
     SORT_VERY_FEW = HARD(1, 12),                /* items for which no network is started */
     SORT_QUICK = HARD(256, SORT_NETWORK_BYTES), /* more bytes are parted by size */
-    SORT_HALVES = HARD(64, 1 << 12),            /* more are parted in four, if vectors can */
+    SORT_QUARTERED = HARD(64, 1 << 12),         /* more are parted in four, if vectors can */
     SORT_SOME = 256,                            /* elements that become items on their way */
     SORT_FEW = 48,                              /* items that are put in order one by one */
     SORT_NARROW = HARD(64, 1 << 12),            /* below so many a digit has 8 bits, else 11 */
@@ -40,7 +40,8 @@ enum {
         HARD(2, 256) /* elements of a group whose maximum helps to find top_k's first bound */
 };
 
-/* Room for a line: its items, twice, and counts for each share; and a long line at work. */
+/* Room for a line, its items in two or four places and counts for each share; and a line at work.
+ */
 typedef struct sorting {
     void *items;
     const sort_converter *convert;
@@ -56,7 +57,8 @@ typedef struct sorting {
     const void *elements;     /* of the line */
     threads_range make, read; /* items of elements; results, of items in order, or NULL */
     void *result;             /* the line of those */
-    void *more, *sorted;      /* a third room, and where quarters are sorted to */
+    bool quarters;            /* items are parted in four; there are four rooms */
+    void *in_order;           /* where those shall lie then */
     sort_share shares[SORT_SHARES];
 } sorting;
 
@@ -96,16 +98,25 @@ static int64_t sort_room(int64_t n)
 /* How often n items may be parted. */
 static int sort_depth(int64_t n)
 {
-    return HARD(1, 2 * (64 - __builtin_clzll((uint64_t)n | 1)));
+    const int enough = 2 * (64 - __builtin_clzll((uint64_t)n | 1));
+    return HARD(1, 0) ? 1 : enough;
 }
 
-/* A line is about to be sorted; `there`: where its results go its items can be in order, too. */
+/* Whether n items with keys of so many bits are sorted by comparing them. */
+static bool sort_compares(const sort_vectors *v, int64_t n, int bits)
+{
+    const bool few_digits = bits <= SORT_WIDE_DIGITS * SORT_WIDE_BITS;
+    return n > SORT_VERY_FEW && v->network && !(few_digits && n > v->most);
+}
+
+/* A line is about to be sorted; `same_size`: an item is as large as a result, so that items can be
+ * in order where results go. */
 static void sort_begin(sorting *s, const void *elements, threads_range make, void *result,
-                       threads_range read, bool there)
+                       threads_range read, bool same_size)
 {
     s->elements = elements, s->make = make;
     s->result = result, s->read = read;
-    s->sorted = there && s->work->stride == 1 ? result : NULL;
+    s->in_order = same_size && s->work->stride == 1 ? result : NULL;
 }
 
 /* Reads n items in order, which are those from `place` of the line on. */
@@ -194,16 +205,24 @@ static void lines_range(int64_t first, int64_t last, int worker, void *user)
     for (int64_t line = first; line < last; line++) all->line(all, &all->rooms[worker], line);
 }
 
-/* Runs all lines, each with room for `items` items twice. */
-static bool run_lines(sort_lines *all, int64_t items)
+static const sort_vectors *sort_vectors_at_hand(void)
 {
-    const bool wide = dtype_size(all->call->inputs[0]->dtype) == 8;
-    /* bytes of what an item and its rooms take: two for pairs, four for single numbers */
-    const size_t each = wide || all->call->op->extra ? 32 : 16;
+    static const sort_vectors *const vectors[ISA_COUNT] = ISA_TABLE(sort_vectors_table);
+    return vectors[isa_level];
+}
+
+/* Whether lines of n items, of 4 or 8 bytes, with keys of so many bits are parted in four. */
+static bool sort_quarters_pay(const sort_vectors *v, int64_t n, int bits)
+{
+    return n > SORT_QUARTERED && v->quarter && sort_compares(v, n, bits);
+}
+
+/* Runs all lines, each with two rooms for so many items of `item` bytes, or four for quarters. */
+static bool run_lines(sort_lines *all, int64_t items, size_t item, bool quarters)
+{
     const int threads = threads_count();
     const int workers = all->lines < threads ? (int)all->lines : threads;
     static const sort_converter *const converters[ISA_COUNT] = ISA_TABLE(sort_converters);
-    static const sort_vectors *const vectors[ISA_COUNT] = ISA_TABLE(sort_vectors_table);
     static const top_loops *const tops[ISA_COUNT] = ISA_TABLE(top_loops_table);
     all->rooms = memory_zalloc((size_t)workers * sizeof *all->rooms);
     bool ok = all->rooms;
@@ -211,12 +230,13 @@ static bool run_lines(sort_lines *all, int64_t items)
         sorting *s = &all->rooms[i];
         s->work = &all->work;
         s->convert = &converters[isa_level][all->call->inputs[0]->dtype];
-        s->vectors = vectors[isa_level];
+        s->vectors = sort_vectors_at_hand();
+        s->quarters = quarters;
         s->top = &tops[isa_level][all->call->inputs[0]->dtype];
         s->n_shares = all->lines >= threads ? 1 : threads < SORT_SHARES ? threads : SORT_SHARES;
         s->counted = items < SORT_NARROW ? SORT_NARROW_DIGITS << SORT_NARROW_BITS
                                          : SORT_WIDE_DIGITS << SORT_WIDE_BITS;
-        s->items = memory_alloc((size_t)sort_room(items) * each);
+        s->items = memory_alloc((size_t)sort_room(items) * item * (quarters ? 4 : 2));
         s->counts = memory_alloc((size_t)s->n_shares * s->counted * sizeof *s->counts);
         ok = s->items && s->counts;
     }
@@ -292,7 +312,11 @@ static bool sort_kernel(ed_call *call)
     if (call->op->extra && all.work.n > UINT32_MAX)
         return ed_call_fail(call, ED_UNIMPLEMENTED,
                             "x %s has more than 2^32 - 1 elements in a line", text_of_tensor(x).s);
-    return run_lines(&all, all.work.n);
+    const bool wide = dtype_size(x->dtype) == 8, indices = call->op->extra;
+    const size_t item = (wide ? 8 : 4) * (indices ? 2 : 1);
+    return run_lines(&all, all.work.n, item,
+                     item <= 8 && sort_quarters_pay(&sort_vectors_at_hand()[item / 8], all.work.n,
+                                                    wide ? 64 : 32));
 }
 
 /* An element with its index, for references: compared by value, NaN last, then by index. */
@@ -418,8 +442,7 @@ static void one_top(const sort_lines *all, sorting *s, int64_t line)
     const int64_t element = (int64_t)dtype_size(x->dtype), to = line * all->work.k;
     char *values = all->call->outputs[0]->data + to * element;
     int64_t *indices = (int64_t *)all->call->outputs[1]->data + to;
-    BY_DTYPE(x->dtype, top_one, &all->work, s, x->data + line * all->work.n * element, values,
-             indices)
+    BY_DTYPE(x->dtype, top_one, s, x->data + line * all->work.n * element, values, indices)
 }
 
 static bool top_k_kernel(ed_call *call)
@@ -433,7 +456,7 @@ static bool top_k_kernel(ed_call *call)
                             "x %s has more than 2^32 - 1 elements in a line", text_of_tensor(x).s);
     all.lines = x->size / n;
     all.work.room = (k < n / 4 ? 2 * k : n) + HARD(TOP_BLOCK + 16, 256);
-    return run_lines(&all, all.work.room);
+    return run_lines(&all, all.work.room, dtype_size(x->dtype) == 8 ? 16 : 8, false);
 }
 
 static bool top_k_gradient(const ed_gradient_call *g)

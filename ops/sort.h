@@ -19,8 +19,8 @@ typedef struct sort_work {
     bool descending;
 } sort_work;
 
-/* A line whose elements become items, or whose results are read from these; the items from that of
- * element `place` on are there. */
+/* A line whose elements become items, or whose results are read from these. `place`: the number of
+ * the element or result whose item is the first there. */
 typedef struct sort_line {
     const sort_work *work;
     const void *from;
@@ -45,16 +45,23 @@ typedef struct sort_share {
     int64_t begin, n;
 } sort_share;
 
-/* Items parted in four: the largest keys of the first three, and where the next item of each goes:
- * behind those before, or with the second and the fourth before them. Behind the first and the
- * third there is room for a vector more. */
+/*
+ * Items parted in four. `last` are the largest keys of the first three. The first and the third
+ * grow upwards, `at` being where their next item goes; the second and the fourth grow downwards,
+ * `at` being their lowest item:
+ *
+ *     | first ->   SORT_GAP or more   <- second |    | third ->   SORT_GAP or more   <- fourth |
+ *
+ * The first and the third are stored by whole vectors, which end in the gap, the others by parts of
+ * vectors, since what lies above is taken.
+ */
 typedef struct sort_quarters {
     uint64_t last[3];
     void *at[4];
 } sort_quarters;
 
 enum {
-    SORT_GAP = 16, /* items of a vector, at most */
+    SORT_GAP = 16, /* items of a vector, at most, see sort_quarters */
     SORT_NETWORK_BYTES = 4096,
     SORT_WIDE_BITS = 11, /* of a digit, where there are many items */
     SORT_WIDE_DIGITS = 3
@@ -75,8 +82,8 @@ typedef struct sort_vectors {
      * `end`; how many were looked at. */
     int64_t (*take)(const void *from, int64_t n, const sort_share *share, void **to,
                     const void *end);
-    /* Sets the quarters' largest keys, so that each has about as many of the n items, of which
-     * there is at least a vector; and appends items to them. NULL: no faster than two parts. */
+    /* Sets the quarters' largest keys, so that each has about as many of n items, of which there
+     * is at least a vector; and appends items to them. Both NULL where two parts are as fast. */
     void (*quartiles)(const void *items, int64_t n, sort_quarters *q);
     void (*quarter)(const void *items, int64_t n, sort_quarters *q);
     /* More items are sorted sooner digit by digit, if they have SORT_WIDE_DIGITS or fewer. */

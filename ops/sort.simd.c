@@ -17,6 +17,7 @@
  * Items are parted without a branch: of each vector those up to a bound are packed and stored at
  * one place, the others at another, whole vectors both; what is too much the next store covers.
  * Neither store reaches beyond what has been read, so that one of the places may be the items' own.
+ * With AVX-512 they are also parted in four, see sort_quarters.
  */
 #include "ops/sort.h"
 #include <string.h>
@@ -124,13 +125,11 @@ VECTOR_INLINE vu32 sort_packed(vu32 v, unsigned bits)
 #define TYPE          u32
 #define SORT_LANES_16 (VECTOR_BYTES == 64)
 #define SORT_TABLES   (VECTOR_BYTES == 32)
-#define SORT_QUARTERS (VECTOR_BYTES == 64)
 #include "ops/sort_network.typed.h"
 #if defined(SORT_U64)
 #define TYPE          u64
 #define SORT_LANES_16 0
 #define SORT_TABLES   0
-#define SORT_QUARTERS 1
 #include "ops/sort_network.typed.h"
 #endif
 #endif

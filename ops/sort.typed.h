@@ -4,16 +4,16 @@
 /* A line of elements sorted. */
 static void TYPED(sort_one)(sorting *s, const void *from, void *to)
 {
-    const bool there = sizeof(KEY_ITEM) == sizeof(NUMBER);
-    sort_begin(s, from, s->convert->make_keys, to, s->convert->read_keys, there);
+    const bool same_size = sizeof(KEY_ITEM) == sizeof(NUMBER);
+    sort_begin(s, from, s->convert->make_keys, to, s->convert->read_keys, same_size);
     KEY_LINE(s, 0);
 }
 
 /* The indices that sort a line. */
 static void TYPED(argsort_one)(sorting *s, const void *from, void *to)
 {
-    const bool there = sizeof(PAIR_ITEM) == sizeof(int64_t);
-    sort_begin(s, from, s->convert->make_pairs, to, s->convert->read_pairs, there);
+    const bool same_size = sizeof(PAIR_ITEM) == sizeof(int64_t);
+    sort_begin(s, from, s->convert->make_pairs, to, s->convert->read_pairs, same_size);
     PAIR_LINE(s, PAIR_SHIFT);
 }
 
@@ -21,8 +21,9 @@ static void TYPED(argsort_one)(sorting *s, const void *from, void *to)
  * A key that at least k elements of a line reach: the k-th best of the maxima of groups of them.
  * The largest key if too many of these groups hold nothing but NaN.
  */
-static KEY TYPED(top_bound)(const sort_work *w, sorting *s, const NUMBER *x)
+static KEY TYPED(top_bound)(sorting *s, const NUMBER *x)
 {
+    const sort_work *w = s->work;
     const int64_t groups = top_groups(w), rows = w->n / groups;
     NUMBER *maxima = (void *)((PAIR_ITEM *)s->items + w->room);
     KEY_ITEM *keys = s->items;
@@ -32,8 +33,9 @@ static KEY TYPED(top_bound)(const sort_work *w, sorting *s, const NUMBER *x)
 }
 
 /* The best k of a line's items, in order; the others go. */
-static void TYPED(top_select)(const sort_work *w, sorting *s, top_items *all)
+static void TYPED(top_select)(sorting *s, top_items *all)
 {
+    const sort_work *w = s->work;
     PAIR_ITEM *items = all->items;
     PAIR_ITEM *sorted = PAIR_SORT(s, items, items + w->room, all->count, PAIR_SHIFT);
     if (all->count > w->k) all->count = w->k;
@@ -46,13 +48,13 @@ static void TYPED(top_select)(const sort_work *w, sorting *s, top_items *all)
  * bound of a line that is much longer than k comes from the maxima of groups. While no number but
  * the lowest is within reach, all elements are candidates, NaN too.
  */
-static void TYPED(top_one)(const sort_work *w, sorting *s, const void *from, void *values,
-                           int64_t *indices)
+static void TYPED(top_one)(sorting *s, const void *from, void *values, int64_t *indices)
 {
+    const sort_work *w = s->work;
     const NUMBER *x = from;
     NUMBER *y = values;
     const KEY all_numbers = TYPED(key_of)(KEY_LOWEST, true);
-    KEY bound = w->n >= 4 * top_groups(w) ? TYPED(top_bound)(w, s, x) : all_numbers;
+    KEY bound = w->n >= 4 * top_groups(w) ? TYPED(top_bound)(s, x) : all_numbers;
     top_items to = {.items = s->items, .room = w->room};
     PAIR_ITEM *items = to.items;
     for (int64_t i = 0; i < w->n;) {
@@ -63,11 +65,11 @@ static void TYPED(top_one)(const sort_work *w, sorting *s, const void *from, voi
             for (; i < w->n && to.count < to.room; i++)
                 items[to.count++] = PAIR_MAKE(TYPED(key_of)(x[i], true), i);
         if (i == w->n) break;
-        TYPED(top_select)(w, s, &to);
+        TYPED(top_select)(s, &to);
         bound = PAIR_KEY(items[w->k - 1]);
         if (bound-- == 0) break; /* nothing is better than all of these */
     }
-    TYPED(top_select)(w, s, &to);
+    TYPED(top_select)(s, &to);
     for (int64_t j = 0; j < w->k; j++) {
         indices[j] = PAIR_INDEX(items[j]);
         y[j] = x[indices[j]];

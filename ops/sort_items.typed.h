@@ -1,5 +1,5 @@
 /*
- * Stable sorting of items, for one type of item: an unsigned key, or TYPE pair, a key with an
+ * Sorting of items, for one type of item: an unsigned key, or TYPE pair, a key with an
  * index. ops/sort.c says how.
  */
 #define ITEM TYPED(sort_item)
@@ -100,22 +100,20 @@ static void TYPED(sort_quickly)(const sorting *s, int64_t *counts, const ITEM *f
     TYPED(sort_quickly)(s, counts, room, to + done, room, n - done, place + done, depth - 1);
 }
 
-static void TYPED(sort_by_quarters)(const sorting *s, int64_t *counts, ITEM *from, ITEM *to,
-                                    ITEM *a, ITEM *b, int64_t n, int64_t place);
+static void TYPED(sort_by_quarters)(const sorting *s, int64_t *counts, ITEM *from, ITEM *a, ITEM *b,
+                                    int64_t n, int64_t place);
 
-/* Two quarters go to either of two places, which have room for n items and SORT_GAP more: one from
- * its beginning on, the other from its end. */
+/* Two quarters go to either of two places, which have room for n items and SORT_GAP more. */
 static sort_quarters TYPED(begin_quarters)(ITEM *a, ITEM *b, int64_t n)
 {
     return (sort_quarters){.at = {a, a + n + SORT_GAP, b, b + n + SORT_GAP}};
 }
 
-/* Sorts the quarters of n items, one after the other, into `to`. Where they came from, n items, is
- * free now, and behind the third quarter there is room for the first two. What is more than half of
- * them, many equal ones perhaps, is no work for quarters. */
+/* Sorts the quarters of n items, one after the other. Where they came from, n items, is free now,
+ * and behind the third quarter there is room for the first two. What is more than half of them,
+ * many equal ones perhaps, is no work for quarters. */
 static void TYPED(sort_each_quarter)(const sorting *s, int64_t *counts, const sort_quarters *q,
-                                     ITEM *from, ITEM *to, ITEM *a, ITEM *b, int64_t n,
-                                     int64_t place)
+                                     ITEM *from, ITEM *a, ITEM *b, int64_t n, int64_t place)
 {
     ITEM *const begins[] = {a, q->at[1], b, q->at[3]};
     const int64_t third = (ITEM *)q->at[2] - b;
@@ -123,34 +121,34 @@ static void TYPED(sort_each_quarter)(const sorting *s, int64_t *counts, const so
                              b + n + SORT_GAP - (ITEM *)q->at[3]};
     for (int k = 0; k < 4; k++) {
         const int64_t size = sizes[k];
-        ITEM *const begin = begins[k], *const other = k < 2 ? b + third : a;
+        ITEM *const begin = begins[k], *const to = (ITEM *)s->in_order + place;
         if (size > n / 2)
             TYPED(sort_quickly)(s, counts, begin, to, begin, size, place, sort_depth(size));
         else if (size > 0)
-            TYPED(sort_by_quarters)(s, counts, begin, to, from, other, size, place);
-        to += size, place += size;
+            TYPED(sort_by_quarters)(s, counts, begin, from, k < 2 ? b + third : a, size, place);
+        place += size;
     }
 }
 
-/* Sorts n items, which are at `from`, into `to`, and reads them; a and b have room for them and
- * SORT_GAP more each. */
-static void TYPED(sort_by_quarters)(const sorting *s, int64_t *counts, ITEM *from, ITEM *to,
-                                    ITEM *a, ITEM *b, int64_t n, int64_t place)
+/* Sorts n items, which are at `from`, to where those from `place` of the line on shall lie, and
+ * reads them; a and b have room for them and SORT_GAP more each. */
+static void TYPED(sort_by_quarters)(const sorting *s, int64_t *counts, ITEM *from, ITEM *a, ITEM *b,
+                                    int64_t n, int64_t place)
 {
     const sort_vectors *v = SORT_VECTORS(s);
-    if (n <= SORT_HALVES) {
-        TYPED(sort_quickly)(s, counts, from, to, from, n, place, sort_depth(n));
-        return;
-    }
     sort_quarters q = TYPED(begin_quarters)(a, b, n);
-    v->quartiles(from, n, &q);
-    v->quarter(from, n, &q);
-    TYPED(sort_each_quarter)(s, counts, &q, from, to, a, b, n, place);
+    if (n > SORT_QUARTERED) v->quartiles(from, n, &q);
+    if (n > SORT_QUARTERED && q.last[0] < q.last[2]) {
+        v->quarter(from, n, &q);
+        TYPED(sort_each_quarter)(s, counts, &q, from, a, b, n, place);
+    } else {
+        ITEM *const to = (ITEM *)s->in_order + place;
+        TYPED(sort_quickly)(s, counts, from, to, from, n, place, sort_depth(n));
+    }
 }
 
-/* The same for all elements of a line, which become items on their way. */
-static void TYPED(sort_elements)(const sorting *s, int64_t *counts, ITEM *from, ITEM *to, ITEM *a,
-                                 ITEM *b, int64_t n)
+/* The same for all elements of a line, which become items on their way; `free` has room for n. */
+static void TYPED(sort_elements)(const sorting *s, ITEM *free, ITEM *a, ITEM *b, int64_t n)
 {
     const sort_vectors *v = SORT_VECTORS(s);
     sort_quarters q = TYPED(begin_quarters)(a, b, n);
@@ -166,15 +164,7 @@ static void TYPED(sort_elements)(const sorting *s, int64_t *counts, ITEM *from, 
         s->make(first, last, 0, &(sort_line){s->work, s->elements, some, .place = first});
         v->quarter(some, last - first, &q);
     }
-    TYPED(sort_each_quarter)(s, counts, &q, from, to, a, b, n, 0);
-}
-
-/* Whether n items are sorted by comparing them. */
-static bool TYPED(sort_compares)(const sorting *s, int64_t n, int shift)
-{
-    const bool few_digits = SORT_BITS - shift <= SORT_WIDE_DIGITS * SORT_WIDE_BITS;
-    return n > SORT_VERY_FEW && SORT_VECTORS(s)->network &&
-           !(few_digits && n > SORT_VECTORS(s)->most);
+    TYPED(sort_each_quarter)(s, s->counts, &q, free, a, b, n, 0);
 }
 #endif
 
@@ -184,7 +174,7 @@ static ITEM *TYPED(sort_alone)(const sorting *s, int64_t *counts, ITEM *items, I
                                int64_t n, int64_t place, int shift)
 {
 #if defined(SORT_VECTORS)
-    if (TYPED(sort_compares)(s, n, shift)) {
+    if (sort_compares(SORT_VECTORS(s), n, SORT_BITS - shift)) {
         TYPED(sort_quickly)(s, counts, items, items, room, n, place, sort_depth(n));
         return items;
     }
@@ -273,22 +263,22 @@ static void TYPED(split_sort)(int64_t first, int64_t last, int worker, void *use
         const sort_share share = s->shares[p];
         ITEM *items = (ITEM *)s->to + share.begin, *room = (ITEM *)s->from + share.begin;
 #if defined(SORT_VECTORS)
-        if (s->sorted && SORT_VECTORS(s)->quarter) {
-            ITEM *to = (ITEM *)s->sorted + share.begin, *more = (ITEM *)s->more + share.begin;
+        if (s->quarters) {
+            ITEM *const more = (ITEM *)s->items + 2 * sort_room(s->n) + share.begin;
             TYPED(sort_by_quarters)
-            (s, sort_counts(s, p), items, to, room + p * SORT_GAP, more + p * SORT_GAP, share.n,
+            (s, sort_counts(s, p), items, room + p * SORT_GAP, more + p * SORT_GAP, share.n,
              share.begin);
             continue;
         }
 #endif
         const ITEM *done =
             TYPED(sort_alone)(s, sort_counts(s, p), items, room, share.n, share.begin, s->lowest);
-        if (done != items) memcpy(items, done, (size_t)share.n * sizeof *items);
+        if (!s->read && done != items) memcpy(items, done, (size_t)share.n * sizeof *items);
     }
 }
 
-/* Sorts by the bits from `shift` on, and reads the items; where they are then, `items` or `room`.
- */
+/* Sorts by the bits from `shift` on, and reads the items or, where nobody does, returns where they
+ * are, `items` or `room`. */
 static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, int shift)
 {
     if (sort_is_alone(s, n)) return TYPED(sort_alone)(s, s->counts, items, room, n, 0, shift);
@@ -310,15 +300,11 @@ static void TYPED(sort_line)(sorting *s, int shift)
     const int64_t n = s->work->n;
     ITEM *const items = s->items, *const room = items + sort_room(n);
 #if defined(SORT_VECTORS)
-    if (n > SORT_HALVES && SORT_VECTORS(s)->quarter && TYPED(sort_compares)(s, n, shift)) {
-        ITEM *more = s->more = room + sort_room(n);
-        if (!s->sorted) s->sorted = more + sort_room(n);
-        if (sort_is_alone(s, n)) {
-            TYPED(sort_elements)(s, s->counts, more, s->sorted, items, room, n);
-            return;
-        }
-    } else {
-        s->sorted = NULL;
+    ITEM *const more = room + sort_room(n);
+    if (s->quarters && !s->in_order) s->in_order = more + sort_room(n);
+    if (s->quarters && sort_is_alone(s, n)) {
+        TYPED(sort_elements)(s, more, items, room, n);
+        return;
     }
 #endif
     threads_run(n, SORT_ALONE, s->make, &(sort_line){s->work, s->elements, items, .place = 0});

@@ -381,7 +381,9 @@ static int64_t TYPED(sort_part)(const void *items, void *low_items, void *high_i
     return lows;
 }
 
-#if SORT_QUARTERS
+#if defined(VECTOR_AVX512)
+_Static_assert(SORT_GAP >= LANES, "see sort_quarters");
+
 static void TYPED(sort_quartiles)(const void *items, int64_t n, sort_quarters *q)
 {
     KEYS v[LANES];
@@ -481,7 +483,6 @@ static int64_t TYPED(sort_take)(const void *items, int64_t n, const sort_share *
 #undef TURN_OVER
 #undef BLOCK
 #undef COMPARE_TURNED
-#undef SORT_QUARTERS
 #undef SORT_TABLES
 #undef SORT_LANES_16
 #undef TYPE

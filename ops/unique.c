@@ -64,7 +64,7 @@ static void unique_bits(const ed_tensor *x, int64_t first, int64_t n, uint64_t *
 static int64_t *unique_slot(const unique_table *t, uint64_t bits)
 {
     const uint64_t mask = ((uint64_t)1 << (64 - t->shift)) - 1;
-    uint64_t slot = bits * 0x9e3779b97f4a7c15u >> t->shift;
+    uint64_t slot = index_hash(bits) >> t->shift;
     while (t->slots[slot] && t->bits[t->slots[slot] - 1] != bits) slot = (slot + 1) & mask;
     return &t->slots[slot];
 }

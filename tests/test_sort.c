@@ -158,6 +158,9 @@ static void orders(void **state)
                 const int64_t n = lengths[k];
                 ed_set_num_threads(t);
                 check_order(elements(dtypes[d], n, k), n, 1, 0, t == 2);
+                if (n > 4096)
+                    check_order(ed_reshape(elements(dtypes[d], 2 * n, k), ED_SHAPE(n, 2)), n, 2, 0,
+                                t != 2);
                 if (n > 1000) continue;
                 ed_tensor *x = elements(dtypes[d], 6 * n, k);
                 check_order(ed_reshape(x, ED_SHAPE(6, n)), n, 1, -1, t != 2);
