@@ -53,8 +53,8 @@ bool index_rows(const ed_call *call, const ed_tensor *indices, const int64_t *di
 void index_gather(ed_dtype dtype, const char *x, int64_t width, const int64_t *rows, int64_t count,
                   char *y);
 
-/* A hash of a number's bits, of which the upper ones are best; no regular distance between numbers
- * makes them collide. */
+/* A hash of a number's bits, of which the upper ones are best. One multiplication would put numbers
+ * at some regular distances, Fibonacci's, side by side. */
 static inline uint64_t index_hash(uint64_t bits)
 {
     const uint64_t odd = 0x9e3779b97f4a7c15u;

@@ -1,6 +1,6 @@
 /*
- * Resampling of images along two axes: what resize.c says of each output along
- * an axis, and the loops of resize.simd.c that use it.
+ * Resampling of images along two axes: what resize.c says of each output along an axis, and the
+ * loops of resize.simd.c that use it.
  */
 #ifndef EDDY_OPS_RESIZE_H
 #define EDDY_OPS_RESIZE_H

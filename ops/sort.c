@@ -28,7 +28,7 @@ enum {
     SORT_VERY_FEW = HARD(1, 12),                /* items for which no network is started */
     SORT_QUICK = HARD(256, SORT_NETWORK_BYTES), /* more bytes are parted by size */
     SORT_QUARTERED = HARD(64, 1 << 12),         /* more are parted in four, if vectors can */
-    SORT_SOME = 256,                            /* elements that become items on their way */
+    SORT_SOME = 256,                            /* elements that become items at a time; a sample */
     SORT_FEW = 48,                              /* items that are put in order one by one */
     SORT_NARROW = HARD(64, 1 << 12),            /* below so many a digit has 8 bits, else 11 */
     SORT_ALONE = HARD(256, 1 << 16),            /* from so many on a line is for all threads */

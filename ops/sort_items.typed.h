@@ -1,6 +1,6 @@
 /*
- * Sorting of items, for one type of item: an unsigned key, or TYPE pair, a key with an
- * index. ops/sort.c says how.
+ * Sorting of items, for one type of item: an unsigned key, or TYPE pair, a key with an index.
+ * ops/sort.c says how.
  */
 #define ITEM TYPED(sort_item)
 
