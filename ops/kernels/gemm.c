@@ -275,18 +275,19 @@ static bool run_lower(const gemm_job *job)
     return true;
 }
 
-/* Pieces a thread: more where they stay long enough, so that a late thread delays nobody. */
-static int64_t piece_factor(const gemm_job *job, int64_t count, int64_t threads)
+/* Pieces of each of `count` products: the fewest with which the threads end at about the same time.
+ * More of them would pack more. */
+static int64_t pieces_each(int64_t count, int64_t threads)
 {
-    double each =
-        (double)job->m * (double)job->n * (double)job->k * (double)count / (double)threads;
-    return each > 256.0 * THREAD_WORK ? 4 : each > 64.0 * THREAD_WORK ? 2 : 1;
+    const int64_t least = ceil_div(threads, count);
+    for (int64_t each = least; each < 2 * least + 2; each++)
+        if (8 * threads * ceil_div(count * each, threads) <= 9 * count * each) return each;
+    return least;
 }
 
 static bool run_grid(const gemm_job *job, const gemm_batch *batch, int64_t count, int64_t threads)
 {
-    int64_t wanted = threads * (job->large ? 1 : piece_factor(job, count, threads));
-    grid g = count < wanted ? choose_grid(job, ceil_div(wanted, count)) : (grid){1, 1};
+    const grid g = choose_grid(job, pieces_each(count, threads));
     int64_t pieces = g.rows * g.columns * count;
     size_t each = piece_scratch(job, g);
     int workers = threads_count();
@@ -312,7 +313,7 @@ static bool packs_alike(const gemm_job *job, const gemm_batch *batch, int64_t co
 {
     int64_t tile_rows, tile_columns;
     ISA_CALL(gemm_tile)(job->wide, &tile_rows, &tile_columns);
-    if (count < threads * piece_factor(job, count, threads)) return false;
+    if (pieces_each(count, threads) > 1) return false;
     if (job->m < 2 || job->k <= 0 || job->n <= 4 * tile_columns) return false;
     for (int64_t i = 1; i < count; i++)
         if (batch->a[i] != batch->a[0]) return false;

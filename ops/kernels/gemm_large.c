@@ -1,8 +1,8 @@
 /*
  * Large products: their pieces, each a large one itself on one thread, or a whole one whose threads
- * share what is packed. Group by group of k's blocks, B's panels are packed, which stay in the last
- * cache, and then rows of A, which are packed block by block and stay in the second-level cache
- * while all panels of the block pass by them:
+ * share what is packed. Block by block of k, B's panels are packed, and then rows of A, which stay
+ * in the second-level cache while all panels pass by them. A panel passes all these rows before the
+ * next one does, in the first-level cache:
  *
  *                         panels of B, one copy for all
  *                         +----+----+----+----+
@@ -25,22 +25,20 @@
 #include "tensor/threads.h"
 
 enum {
-    LARGE_WORK = HARD(1, 1 << 25), /* multiply-adds that pay for packing all of it */
-    LARGE_STRIPES = HARD(1, 8),    /* tiles below each other, at least */
+    LARGE_WORK = HARD(1, 1 << 22), /* multiply-adds that pay for packing all of it */
+    LARGE_STRIPES = HARD(1, 4),    /* tiles below each other, at least */
     LOWER = 4,                     /* times as many pieces of a lower product, whose work differs */
     PANELS_BYTES = 8 << 20,        /* of B that are packed at a time, */
     LEAST_PANELS = 1 << 20,        /* or fewer where more than two pieces are computed at a time */
-    NEAR_BYTES = HARD(1, 1 << 20), /* of a C that stays in a cache from block to block */
     ROWS_BYTES = 320 << 10,        /* of A that a thread packs at a time */
 };
 
-/* What the threads share: the product, or columns of it, and the blocks of k from step p to end. */
+/* What the threads share: the product, or columns of it, and the block of k that begins at p. */
 typedef struct large {
     gemm_job job;
-    int64_t p, end, block, tile_rows, tile_columns;
-    int64_t column;         /* the first one of the product's */
-    int64_t columns, steps; /* of a group */
-    int64_t pieces;         /* that C's rows are cut into */
+    int64_t p, block, tile_rows, tile_columns;
+    int64_t column, columns; /* of the product's, the first one and how many at a time */
+    int64_t pieces;          /* that C's rows are cut into */
     int workers;
     char *panels, *scratch;
     size_t each; /* bytes of scratch for a worker */
@@ -64,14 +62,7 @@ bool gemm_is_large(const gemm_job *job)
            (double)job->m * (double)job->n * (double)job->k >= LARGE_WORK;
 }
 
-/* Where the packed block that begins at step p of k lies. */
-static char *block_panels(const large *l, int64_t p)
-{
-    const int64_t step = l->tile_columns * (l->job.wide ? 8 : 4);
-    return l->panels + (p - l->p) * quotient_up(l->job.n, l->tile_columns) * step;
-}
-
-/* Packs the panels [first, last) of each block. */
+/* Packs the panels [first, last) of a block. */
 static void pack_panels(int64_t first, int64_t last, int worker, void *user)
 {
     (void)worker;
@@ -79,13 +70,11 @@ static void pack_panels(int64_t first, int64_t last, int worker, void *user)
     const gemm_job *job = &l->job;
     const int64_t column = first * l->tile_columns;
     const int64_t columns = smaller(last * l->tile_columns, job->n) - column;
-    for (int64_t p = l->p; p < l->end; p += l->block) {
-        const int64_t k = smaller(l->block, l->end - p);
-        const int64_t panel = l->tile_columns * k * (job->wide ? 8 : 4);
-        ISA_CALL(gemm_pack)
-        (job->wide, k, columns, job->b + p * job->b_row + column * job->b_col, job->b_row,
-         job->b_col, block_panels(l, p) + first * panel, panel);
-    }
+    const int64_t k = smaller(l->block, job->k - l->p);
+    const int64_t panel = l->tile_columns * k * (job->wide ? 8 : 4);
+    ISA_CALL(gemm_pack)
+    (job->wide, k, columns, job->b + l->p * job->b_row + column * job->b_col, job->b_row,
+     job->b_col, l->panels + first * panel, panel);
 }
 
 /* Where piece i of the rows begins: all but the last are whole tiles. */
@@ -101,7 +90,7 @@ static bool packs_on_the_way(const large *l)
     return l->workers == 1 && !l->job.lower;
 }
 
-/* Adds the blocks' steps to the pieces [first, last); of a lower product up to where the piece's
+/* Adds the block's steps to the pieces [first, last); of a lower product up to where the piece's
  * last row has its diagonal. */
 static void run_rows(int64_t first, int64_t last, int worker, void *user)
 {
@@ -112,8 +101,7 @@ static void run_rows(int64_t first, int64_t last, int worker, void *user)
         if (columns <= 0) continue;
         const gemm_job piece = gemm_part(&l->job, row, end - row, 0, columns);
         char *scratch = l->scratch + l->each * (size_t)worker;
-        for (int64_t p = l->p; p < l->end; p += l->block) ISA_CALL(gemm_rows)
-        (&piece, p, i == 0 && packs_on_the_way(l), block_panels(l, p), scratch);
+        ISA_CALL(gemm_rows)(&piece, l->p, i == 0 && packs_on_the_way(l), l->panels, scratch);
     }
 }
 
@@ -135,23 +123,13 @@ static int64_t panels_bytes(const large *l)
     return many < LEAST_PANELS ? LEAST_PANELS : many;
 }
 
-/* The columns of a group: as even as whole panels allow. */
+/* The columns of a group, which are packed together: as even as whole panels allow. */
 static int64_t group_columns(const large *l)
 {
     const int64_t panel = l->tile_columns * l->block * (l->job.wide ? 8 : 4);
     const int64_t panels = quotient_up(l->job.n, l->tile_columns);
     const int64_t groups = quotient_up(panels * panel, panels_bytes(l));
     return quotient_up(panels, smaller(groups, panels)) * l->tile_columns;
-}
-
-/* The steps of a group of blocks. A C that is near from block to block anyway gains nothing from
- * several, and panels are nearer if used at once. */
-static int64_t group_steps(const large *l)
-{
-    const int64_t size = l->job.wide ? 8 : 4;
-    const bool near = l->job.m * l->columns * size <= NEAR_BYTES;
-    const int64_t blocks = near ? 1 : panels_bytes(l) / (l->columns * l->block * size);
-    return smaller((blocks > 1 ? blocks : 1) * l->block, l->job.k);
 }
 
 static large large_of(const gemm_job *job, int workers)
@@ -165,11 +143,11 @@ static large large_of(const gemm_job *job, int workers)
 size_t gemm_large_scratch(const gemm_job *job, int workers)
 {
     const large l = large_of(job, workers);
-    const int64_t step = l.tile_columns * (job->wide ? 8 : 4);
+    const int64_t panel = l.tile_columns * l.block * (job->wide ? 8 : 4);
     const int64_t stripe = (int64_t)ISA_CALL(gemm_rows_scratch)(job->wide, job->k, l.tile_rows);
-    const int64_t panels = quotient_up(job->n, l.tile_columns) * step * job->k;
+    const int64_t panels = quotient_up(job->n, l.tile_columns) * panel;
     const int64_t rows = quotient_up(job->m, l.tile_rows) * stripe;
-    return (size_t)(smaller(panels, panels_bytes(&l) + l.block * step) +
+    return (size_t)(smaller(panels, panels_bytes(&l) + panel) +
                     smaller(rows, ROWS_BYTES + stripe) * workers);
 }
 
@@ -178,14 +156,12 @@ void gemm_large(const gemm_job *job, int workers, char *scratch)
     large l = large_of(job, workers);
     cut_rows(&l);
     l.columns = group_columns(&l);
-    l.steps = group_steps(&l);
     l.panels = scratch;
-    l.scratch = scratch + l.columns * l.steps * (job->wide ? 8 : 4);
+    l.scratch = scratch + l.columns * l.block * (job->wide ? 8 : 4);
     for (int64_t j = 0; j < job->n; j += l.columns) {
         l.job = gemm_part(job, 0, job->m, j, smaller(l.columns, job->n - j));
         l.column = j;
-        for (l.p = 0; l.p < job->k; l.p = l.end) {
-            l.end = smaller(l.p + l.steps, job->k);
+        for (l.p = 0; l.p < job->k; l.p += l.block) {
             if (!packs_on_the_way(&l))
                 threads_run_among(workers, quotient_up(l.job.n, l.tile_columns), 4, pack_panels,
                                   &l);
