@@ -460,7 +460,16 @@ static bool run_tiles(plan *p, int strided, int64_t size)
 /* Two threads may have caches of their own, with room for a result twice as large. */
 static bool is_far(int64_t bytes)
 {
+    if (bytes < copy_bytes_together()) bytes = copy_bytes_together();
     return bytes >= COPY_FAR_BYTES && (bytes >= 2 * COPY_FAR_BYTES || threads_count() == 1);
+}
+
+/* Elements of a result past the caches that a thread takes at a time: whole pieces, or shares of a
+ * small one, in whole cache lines. */
+static int64_t far_piece(int64_t size)
+{
+    const int64_t share = (size / threads_count() + COPY_LINE) & -COPY_LINE;
+    return share < FAR_PIECES * PIECE ? share : FAR_PIECES * PIECE;
 }
 
 static bool run_plan(plan *p, int64_t size)
@@ -472,7 +481,7 @@ static bool run_plan(plan *p, int64_t size)
                 (uintptr_t)p->out % COPY_LINE == 0;
     if (strided < 0) {
         p->part = rows;
-        return in_pieces(p, size, p->stream ? FAR_PIECES * PIECE : PIECE, size);
+        return in_pieces(p, size, p->stream ? far_piece(size) : PIECE, size);
     }
     return run_tiles(p, strided, size);
 }

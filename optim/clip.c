@@ -1,6 +1,7 @@
 #include "ops/ops.h"
 #include "optim/optim.h"
 #include "ops/slices.h"
+#include "tensor/copy.h"
 
 static bool check_clip_norm(const char *name, double clip_norm)
 {
@@ -44,19 +45,37 @@ ed_tensor *ed_global_norm(ed_list *list)
     return ed_keep(norm_of_all(list));
 }
 
-/* norm - norm is 0 for a finite norm and NaN for any other. */
-static ed_list *scaled(const ed_list *list, ed_tensor *norm, double clip_norm)
+static int64_t bytes_of_all(const ed_list *list)
 {
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < list->size; i++) {
+        const ed_tensor *t = list->items[i];
+        if (t) bytes += t->size * (int64_t)dtype_size(t->dtype);
+    }
+    return bytes;
+}
+
+static bool scale_all(const ed_list *list, ed_tensor *norm, double clip_norm, ed_list *result)
+{
+    /* norm - norm is 0 for a finite norm and NaN for any other. */
     ed_tensor *scale = ed_add(ed_div(clip_norm, ed_maximum(norm, clip_norm)), ed_sub(norm, norm));
-    ed_list *result = list_new(list->size);
-    if (!result || !scale) return ed_release(result), NULL;
     for (int64_t i = 0; i < list->size; i++) {
         ed_tensor *t = list->items[i];
         if (!t) continue;
         result->items[i] = ed_retain(stays(t, norm, clip_norm) ? t : ops_slices_scale(t, scale));
-        if (!result->items[i]) return ed_release(result), NULL;
+        if (!result->items[i]) return false;
     }
-    return scope_give(result);
+    return true;
+}
+
+static ed_list *scaled(const ed_list *list, ed_tensor *norm, double clip_norm)
+{
+    ed_list *result = list_new(list->size);
+    if (!result) return NULL;
+    copy_together(bytes_of_all(list));
+    const bool ok = scale_all(list, norm, clip_norm, result);
+    copy_together(0);
+    return ok ? scope_give(result) : (ed_release(result), NULL);
 }
 
 ed_list *ed_clip_by_global_norm(ed_list *list, double clip_norm, ed_tensor **global)
