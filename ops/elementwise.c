@@ -1,6 +1,7 @@
 #include "ops/elementwise.h"
 #include "tensor/copy.h"
 #include "tensor/memory.h"
+#include "tensor/thread.h"
 #include "tensor/threads.h"
 #include "tensor/typed.h"
 #include <stdlib.h>
@@ -460,16 +461,17 @@ static bool run_tiles(plan *p, int strided, int64_t size)
 /* Two threads may have caches of their own, with room for a result twice as large. */
 static bool is_far(int64_t bytes)
 {
-    if (bytes < copy_bytes_together()) bytes = copy_bytes_together();
+    const int64_t together = thread_self()->made_together;
+    if (bytes < together) bytes = together;
     return bytes >= COPY_FAR_BYTES && (bytes >= 2 * COPY_FAR_BYTES || threads_count() == 1);
 }
 
-/* Elements of a result past the caches that a thread takes at a time: whole pieces, or shares of a
- * small one, in whole cache lines. */
+/* Elements of a result past the caches that a thread takes at a time: fewer of a small one, so that
+ * all threads have some; whole cache lines. */
 static int64_t far_piece(int64_t size)
 {
     const int64_t share = (size / threads_count() + COPY_LINE) & -COPY_LINE;
-    return share < FAR_PIECES * PIECE ? share : FAR_PIECES * PIECE;
+    return share < PIECE ? PIECE : share < FAR_PIECES * PIECE ? share : FAR_PIECES * PIECE;
 }
 
 static bool run_plan(plan *p, int64_t size)

@@ -1,7 +1,7 @@
 #include "ops/ops.h"
 #include "optim/optim.h"
 #include "ops/slices.h"
-#include "tensor/copy.h"
+#include "tensor/thread.h"
 
 static bool check_clip_norm(const char *name, double clip_norm)
 {
@@ -45,12 +45,15 @@ ed_tensor *ed_global_norm(ed_list *list)
     return ed_keep(norm_of_all(list));
 }
 
+/* Of the elements that multiples of all take: of indexed slices, the values'. */
 static int64_t bytes_of_all(const ed_list *list)
 {
     int64_t bytes = 0;
     for (int64_t i = 0; i < list->size; i++) {
         const ed_tensor *t = list->items[i];
-        if (t) bytes += t->size * (int64_t)dtype_size(t->dtype);
+        if (!t) continue;
+        const slices *s = slices_of(t);
+        bytes += (s ? s->values : t)->size * (int64_t)dtype_size(t->dtype);
     }
     return bytes;
 }
@@ -59,6 +62,7 @@ static bool scale_all(const ed_list *list, ed_tensor *norm, double clip_norm, ed
 {
     /* norm - norm is 0 for a finite norm and NaN for any other. */
     ed_tensor *scale = ed_add(ed_div(clip_norm, ed_maximum(norm, clip_norm)), ed_sub(norm, norm));
+    if (!scale) return false;
     for (int64_t i = 0; i < list->size; i++) {
         ed_tensor *t = list->items[i];
         if (!t) continue;
@@ -72,9 +76,9 @@ static ed_list *scaled(const ed_list *list, ed_tensor *norm, double clip_norm)
 {
     ed_list *result = list_new(list->size);
     if (!result) return NULL;
-    copy_together(bytes_of_all(list));
+    thread_self()->made_together = bytes_of_all(list);
     const bool ok = scale_all(list, norm, clip_norm, result);
-    copy_together(0);
+    thread_self()->made_together = 0;
     return ok ? scope_give(result) : (ed_release(result), NULL);
 }
 

@@ -29,18 +29,6 @@
  * whole run, too: single lines that far apart take memory four times as long.
  */
 
-static __thread int64_t together;
-
-void copy_together(int64_t bytes)
-{
-    together = bytes;
-}
-
-int64_t copy_bytes_together(void)
-{
-    return together;
-}
-
 enum {
     LINE = COPY_LINE,
     SMALL_BYTES = HARD(0, 256 << 10), /* below, one thread does it */

@@ -16,21 +16,6 @@ enum { COPY_MAX_RANK = 2 * ED_MAX_RANK, COPY_LINE = 64 };
 /* A result of so many bytes goes past the caches: little of it would stay there. */
 enum { COPY_FAR_BYTES = HARD(1, 16 << 20) };
 
-/* Tells that the calling thread makes results of so many bytes in all, each of which is read only
- * after the last one is made: elementwise ops write them as they would one of that size. 0 ends
- * it. */
-void copy_together(int64_t bytes);
-
-/* What copy_together said on the calling thread. */
-int64_t copy_bytes_together(void);
-
-/* Tells that the calling thread makes results of so many bytes in all, each of which is read only
- * after the last: elementwise ones go past the caches as one of that size would. 0 ends it. */
-void copy_together(int64_t bytes);
-
-/* What copy_together said. */
-int64_t copy_bytes_together(void);
-
 /*
  * Copies a box of elements of 1, 2, 4 or 8 bytes. Strides are in elements and may be 0 (of `from`
  * only) or negative; the two places must not overlap.

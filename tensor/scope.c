@@ -156,6 +156,7 @@ void scope_left(thread_state *self)
 {
     self->barrier = (scope_barrier){0};
     self->weight_room = 0;
+    self->made_together = 0;
     self->tracing = self->quiet = 0;
     self->losses = NULL;
     threads_may_stop(false);

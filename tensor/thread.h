@@ -77,7 +77,9 @@ typedef struct thread_state {
     int noting;  /* how deep in functions whose calls are noted: variables must not be written */
     int tracing; /* how deep in calls with hollow tensors whose results become symbols */
 
-    int64_t weight_room; /* bytes that new weights may still take, of a file's model; 0: any */
+    int64_t weight_room;   /* bytes that new weights may still take, of a file's model; 0: any */
+    int64_t made_together; /* bytes of results each of which is read only after the last is made:
+                            * they go past the caches as one so large would; 0: there are none */
 
     struct layer_losses *losses; /* what layers add to a loss goes there; NULL: they keep it */
 
