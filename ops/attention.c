@@ -254,7 +254,6 @@ static void attend_rows(const attention_work *w, const attention_room *room, int
         k.data += column * key.row;
         v.data += column * value.row;
         attention_product(w, room, rows, b.columns, a->size, q, k, room->scores, line);
-        w->loops->scores(&b, room->scores);
         w->loops->exponentials(&b, room->scores, room->largest, room->sum, room->rescale);
         const attention_matrix p = {room->scores, line, size};
         attention_product(w, room, rows, a->values, b.columns, p, v, column ? room->product : y,

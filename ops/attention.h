@@ -33,9 +33,7 @@ typedef struct attention_block {
 
 /* Loops over blocks of one float type. Statistics have a number for each row. */
 typedef struct attention_loops {
-    /* s = scale s + mask. */
-    void (*scores)(const attention_block *b, void *s);
-    /* s = e^(s - largest); largest and sum take the block in, rescale is e^(the change of largest).
+    /* s = e^(scale s + mask - largest); largest and sum take the block in, rescale is e^(the change of largest).
      * Dropout follows. */
     void (*exponentials)(const attention_block *b, void *s, void *largest, void *sum,
                          void *rescale);
@@ -44,7 +42,7 @@ typedef struct attention_loops {
     /* y = y / sum, and the logarithm of the sum of the exponentials of the scores. */
     void (*finish)(int64_t rows, int64_t n, const void *largest, const void *sum, void *y,
                    void *logsumexp);
-    /* s = e^(s - logsumexp). */
+    /* s = e^(scale s + mask - logsumexp). */
     void (*probabilities)(const attention_block *b, void *s, const void *logsumexp);
     /* From p and the gradient g of p after dropout: g becomes the gradient of the unscaled
      * scores, p what dropout leaves of it. */

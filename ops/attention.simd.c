@@ -11,11 +11,9 @@
 #include "ops/attention.typed.h"
 
 const attention_loops ISA_NAME(attention_table)[ED_DTYPE_COUNT] = {
-    [ED_FLOAT32] = {attention_scores_f32, attention_exponentials_f32, attention_join_f32,
-                    attention_finish_f32, attention_probabilities_f32, attention_gradient_f32,
-                    attention_add_f32},
-    [ED_FLOAT64] = {attention_scores_f64, attention_exponentials_f64, attention_join_f64,
-                    attention_finish_f64, attention_probabilities_f64, attention_gradient_f64,
-                    attention_add_f64}};
+    [ED_FLOAT32] = {attention_exponentials_f32, attention_join_f32, attention_finish_f32,
+                    attention_probabilities_f32, attention_gradient_f32, attention_add_f32},
+    [ED_FLOAT64] = {attention_exponentials_f64, attention_join_f64, attention_finish_f64,
+                    attention_probabilities_f64, attention_gradient_f64, attention_add_f64}};
 
 #endif

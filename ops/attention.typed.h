@@ -1,32 +1,40 @@
 /* The loops of attention for one float type. */
 
-/* The mask at one row and all columns of a block. */
-static void TYPED(attention_mask_row)(const attention_block *b, int64_t row, NUMBER *s)
+/* s = scale s + mask. */
+static void TYPED(attention_add_mask)(const attention_block *b, int64_t at, NUMBER *s)
 {
+    const NUMBER scale = (NUMBER)b->scale;
     const int64_t step = b->mask_column;
-    const int64_t at = (b->row + row) * b->mask_row + b->column * step;
-    if (b->kind == MASK_BOOL) {
-        const uint8_t *mask = (const uint8_t *)b->mask + at;
-        for (int64_t i = 0; i < b->columns; i++) s[i] = mask[i * step] ? s[i] : (NUMBER)-INFINITY;
-    } else if (b->kind == MASK_F32) {
+    if (b->kind == MASK_F32) {
         const float *mask = (const float *)b->mask + at;
-        for (int64_t i = 0; i < b->columns; i++) s[i] += (NUMBER)mask[i * step];
+        for (int64_t i = 0; i < b->columns; i++) s[i] = s[i] * scale + (NUMBER)mask[i * step];
     } else {
         const double *mask = (const double *)b->mask + at;
-        for (int64_t i = 0; i < b->columns; i++) s[i] += (NUMBER)mask[i * step];
+        for (int64_t i = 0; i < b->columns; i++) s[i] = s[i] * scale + (NUMBER)mask[i * step];
     }
 }
 
-static void TYPED(attention_scores)(const attention_block *b, void *scores)
+/* Masks a row of scores. Returns by what they are still to be multiplied: a number above 0, so that
+ * the largest of them stays the largest. */
+static NUMBER TYPED(attention_mask_row)(const attention_block *b, int64_t row, NUMBER *s)
 {
-    const NUMBER scale = (NUMBER)b->scale;
-    for (int64_t r = 0; r < b->rows; r++) {
-        NUMBER *s = (NUMBER *)scores + r * b->stride;
-        for (int64_t i = 0; i < b->columns; i++) s[i] *= scale;
-        if (b->kind != MASK_NONE) TYPED(attention_mask_row)(b, r, s);
-        const int64_t first = b->causal ? b->row + r + 1 - b->column : b->columns;
-        for (int64_t i = first > 0 ? first : 0; i < b->columns; i++) s[i] = (NUMBER)-INFINITY;
+    const int64_t at = (b->row + row) * b->mask_row + b->column * b->mask_column;
+    NUMBER left = (NUMBER)b->scale;
+    if (b->kind == MASK_F32 || b->kind == MASK_F64) {
+        TYPED(attention_add_mask)(b, at, s);
+        left = 1;
+    } else if (!(left > 0)) {
+        for (int64_t i = 0; i < b->columns; i++) s[i] *= left;
+        left = 1;
     }
+    if (b->kind == MASK_BOOL) {
+        const uint8_t *mask = (const uint8_t *)b->mask + at;
+        for (int64_t i = 0; i < b->columns; i++)
+            s[i] = mask[i * b->mask_column] ? s[i] : (NUMBER)-INFINITY;
+    }
+    const int64_t first = b->causal ? b->row + row + 1 - b->column : b->columns;
+    for (int64_t i = first > 0 ? first : 0; i < b->columns; i++) s[i] = (NUMBER)-INFINITY;
+    return left;
 }
 
 /* What dropout leaves of a row. */
@@ -42,8 +50,9 @@ static void TYPED(attention_exponentials)(const attention_block *b, void *scores
 {
     for (int64_t r = 0; r < b->rows; r++) {
         NUMBER *s = (NUMBER *)scores + r * b->stride, *total = (NUMBER *)sum + r;
+        const NUMBER scale = TYPED(attention_mask_row)(b, r, s);
         const NUMBER before = ((NUMBER *)largest)[r];
-        const NUMBER here = lanes_row(LANES_MAX, LANES_ITSELF, s, b->columns, 0);
+        const NUMBER here = scale * lanes_row(LANES_MAX, LANES_ITSELF, s, b->columns, 0);
         const NUMBER m = here > before || here != here ? here : before;
         ((NUMBER *)largest)[r] = m;
         if (m == (NUMBER)-INFINITY) { /* nothing takes part yet */
@@ -51,9 +60,9 @@ static void TYPED(attention_exponentials)(const attention_block *b, void *scores
             memset(s, 0, (size_t)b->columns * sizeof *s);
             continue;
         }
-        const NUMBER change = TYPED(number_exp)(before - m);
+        const NUMBER change = before == (NUMBER)-INFINITY ? 0 : TYPED(number_exp)(before - m);
         ((NUMBER *)rescale)[r] = change;
-        *total = *total * change + lanes_exp(s, s, b->columns, m, NULL);
+        *total = *total * change + lanes_exp(s, s, b->columns, scale, m, NULL);
         if (b->keep) TYPED(attention_drop)(b, r, s);
     }
 }
@@ -85,13 +94,13 @@ static void TYPED(attention_probabilities)(const attention_block *b, void *score
     for (int64_t r = 0; r < b->rows; r++) {
         NUMBER *s = (NUMBER *)scores + r * b->stride;
         const NUMBER l = ((const NUMBER *)logsumexp)[r];
-        const VECTOR m = TYPED(vset)(l);
+        const VECTOR scale = TYPED(vset)(TYPED(attention_mask_row)(b, r, s)), m = TYPED(vset)(l);
         if (l == (NUMBER)-INFINITY) {
             memset(s, 0, (size_t)b->columns * sizeof *s);
             continue;
         }
         for (int64_t i = 0, left = b->columns; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
-            lanes_put(s + i, vexp_down(lanes_some(s + i, left, 0) - m), left);
+            lanes_put(s + i, vexp_down(lanes_some(s + i, left, 0) * scale - m), left);
     }
 }
 

@@ -62,13 +62,15 @@ static dense head_of(const attention_work *w, ed_tensor *y, int64_t head, int64_
     return (dense){y->data + head * rows * line, line};
 }
 
-/* y[at..] += A B of `rows` rows. */
+/* A B of `rows` rows is y[at..] if it is the first there, and added to it else. */
 static void add_product(const attention_work *w, const attention_room *room, int64_t rows,
-                        int64_t k, attention_matrix a, attention_matrix b, dense y, int64_t at)
+                        int64_t k, attention_matrix a, attention_matrix b, dense y, int64_t at,
+                        bool first)
 {
     const int64_t n = y.line / (int64_t)w->element;
-    attention_product(w, room, rows, n, k, a, b, room->product, y.line);
-    w->loops->add(rows * n, room->product, y.data + at * y.line);
+    char *const to = y.data + at * y.line;
+    attention_product(w, room, rows, n, k, a, b, first ? to : room->product, y.line);
+    if (!first) w->loops->add(rows * n, room->product, to);
 }
 
 static attention_matrix rows_from(attention_matrix x, int64_t row)
@@ -76,9 +78,9 @@ static attention_matrix rows_from(attention_matrix x, int64_t row)
     return (attention_matrix){x.data + row * x.row, x.row, x.column};
 }
 
-/* What one block adds to the three gradients. */
+/* What one block adds to the three gradients; `first`: to those of key and value, as the first. */
 static void block_gradient(const attention_work *w, const attention_room *room, int64_t head,
-                           int64_t row, int64_t column)
+                           int64_t row, int64_t column, bool first)
 {
     const attention *a = w->a;
     const int64_t size = (int64_t)w->element, line = ATTENTION_COLUMNS * size;
@@ -94,30 +96,44 @@ static void block_gradient(const attention_work *w, const attention_room *room, 
         rows_from(attention_of(w->dy, attention_head(w, w->dy, head, 1)), row);
     const attention_matrix p = {room->scores, line, size}, ds = {room->others, line, size};
     attention_product(w, room, b.rows, b.columns, a->size, q, attention_turned(k), p.data, line);
-    w->loops->scores(&b, p.data);
     w->loops->probabilities(&b, p.data, w->logsumexp->data + at);
     attention_product(w, room, b.rows, b.columns, a->values, dy, attention_turned(v), ds.data,
                       line);
     w->loops->gradient(&b, p.data, ds.data, w->delta->data + at);
     add_product(w, room, b.rows, b.columns, ds, k,
-                head_of(w, w->outputs[0], head, a->targets, a->size), row);
+                head_of(w, w->outputs[0], head, a->targets, a->size), row, column == 0);
     add_product(w, room, b.columns, b.rows, attention_turned(ds), q,
-                head_of(w, w->outputs[1], of, a->sources, a->size), column);
+                head_of(w, w->outputs[1], of, a->sources, a->size), column, first);
     add_product(w, room, b.columns, b.rows, attention_turned(p), dy,
-                head_of(w, w->outputs[2], of, a->sources, a->values), column);
+                head_of(w, w->outputs[2], of, a->sources, a->values), column, first);
 }
 
-/* Heads of key, each with those of query that it serves. */
+/* The gradients of key and value in one block of columns, from the heads of query that share it. */
+static void column_gradient(const attention_work *w, const attention_room *room, int64_t of,
+                            int64_t column)
+{
+    const attention *a = w->a;
+    /* The first row that sees the column, where none sees what follows it. */
+    const int64_t begin = w->o->is_causal ? column / ATTENTION_ROWS * ATTENTION_ROWS : 0;
+    for (int64_t head = of * a->group; head < (of + 1) * a->group; head++)
+        for (int64_t row = begin; row < a->targets; row += ATTENTION_ROWS)
+            block_gradient(w, room, head, row, column, head == of * a->group && row == begin);
+    if (begin < a->targets) return;
+    for (int i = 1; i < 3; i++) {
+        const dense y = head_of(w, w->outputs[i], of, a->sources, i == 1 ? a->size : a->values);
+        const int64_t rows = a->sources - column;
+        memset(y.data + column * y.line, 0,
+               (size_t)((rows < ATTENTION_COLUMNS ? rows : ATTENTION_COLUMNS) * y.line));
+    }
+}
+
 static void gradient_heads(int64_t first, int64_t last, int worker, void *user)
 {
     const attention_work *w = user;
-    const attention *a = w->a;
     const attention_room room = attention_room_of(w, worker);
-    for (int64_t head = first * a->group; head < last * a->group; head++)
-        for (int64_t column = 0; column < a->sources; column += ATTENTION_COLUMNS)
-            for (int64_t row = 0; row < a->targets; row += ATTENTION_ROWS)
-                if (!w->o->is_causal || column < row + ATTENTION_ROWS)
-                    block_gradient(w, &room, head, row, column);
+    for (int64_t of = first; of < last; of++)
+        for (int64_t column = 0; column < w->a->sources; column += ATTENTION_COLUMNS)
+            column_gradient(w, &room, of, column);
 }
 
 static bool gradient_kernel(ed_call *call)
@@ -130,10 +146,12 @@ static bool gradient_kernel(ed_call *call)
                         .mask = mask_given(call),
                         .outputs = call->outputs,
                         .dy = call->inputs[DY]};
-    for (int i = 0; i < 3; i++)
-        memset(call->outputs[i]->data, 0,
-               (size_t)call->outputs[i]->size * dtype_size(w.query->dtype));
-    if (!w.a->targets || !w.a->sources) return true; /* however many heads there are */
+    if (!w.a->targets || !w.a->sources) { /* however many heads there are */
+        for (int i = 0; i < 3; i++)
+            memset(call->outputs[i]->data, 0,
+                   (size_t)call->outputs[i]->size * dtype_size(w.query->dtype));
+        return true;
+    }
     ed_tensor *l = tensor_contiguous(call->inputs[LOGSUMEXP]);
     ed_tensor *delta = tensor_contiguous(call->inputs[DELTA]);
     w.logsumexp = l;

@@ -39,7 +39,7 @@ static void TYPED(entropy_dense_gradient)(const void *labels, const void *x, con
         NUMBER *to = (NUMBER *)dx + r * n;
         const NUMBER m = lanes_row(LANES_MAX, LANES_ITSELF, from, n, 0);
         const NUMBER total = lanes_row(LANES_SUM, LANES_ITSELF, z, n, 0);
-        const NUMBER k = 1 / lanes_exp(from, to, n, m, softmax_next(from, n));
+        const NUMBER k = 1 / lanes_exp(from, to, n, 1, m, softmax_next(from, n));
         for (int64_t i = 0, left = n; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES) {
             const VECTOR p = lanes_some(to + i, left, 0) * k;
             lanes_put(to + i, (p * total - lanes_some(z + i, left, 0)) * g, left);
@@ -67,7 +67,7 @@ static void TYPED(entropy_sparse_gradient)(const void *labels, bool wide, const 
         const NUMBER g = ((const NUMBER *)dy)[r * step];
         NUMBER *to = (NUMBER *)dx + r * n;
         const NUMBER m = lanes_row(LANES_MAX, LANES_ITSELF, from, n, 0);
-        const NUMBER k = 1 / lanes_exp(from, to, n, m, softmax_next(from, n));
+        const NUMBER k = 1 / lanes_exp(from, to, n, 1, m, softmax_next(from, n));
         const int64_t label = label_at(labels, wide, r);
         const NUMBER there = (to[label] * k - 1) * g;
         for (int64_t i = 0, left = n; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)

@@ -19,7 +19,7 @@ static void TYPED(softmax_rows)(const void *x, void *y, int64_t rows, int64_t n,
             for (int64_t i = 0, left = n; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
                 lanes_put(to + i, lanes_some(from + i, left, 0) - m - l, left);
         } else {
-            const NUMBER k = 1 / lanes_exp(from, to, n, m, softmax_next(from, n));
+            const NUMBER k = 1 / lanes_exp(from, to, n, 1, m, softmax_next(from, n));
             for (int64_t i = 0, left = n; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
                 lanes_put(to + i, lanes_some(to + i, left, 0) * k, left);
         }

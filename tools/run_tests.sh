@@ -50,7 +50,7 @@ parts=$((jobs < 16 ? jobs : 16))
 for program; do
     case $(basename "$program") in
     test_ops) for part in $(seq $parts); do echo "0 $program:$part/$parts"; done ;;
-    test_lua | test_manager_faults | test_checkpoint_hostile | test_interrupt | test_bundle | test_bundle_damage | test_corpus | test_kill) echo "1 $program" ;;
+    test_misuse | test_kill | test_c | test_lua | test_gemm | test_factor | test_spectral | test_manager_faults | test_corpus) echo "1 $program" ;;
     *) echo "2 $program" ;;
     esac
 done | sort -s -k 1,1n | cut -d ' ' -f 2 | xargs -P "$jobs" -n 1 "$0" --one

@@ -80,8 +80,9 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
  *     lanes_rows(fold, map, rows, n, width, m, acc, to)
  *                                    `width` such folds at once, of rows[0][c], rows[1][c], ...
  *                                    with m[c] into to[c]; acc: room for sixteen rows
- *     lanes_exp(x, y, n, m, next)    y = e^(x - m), m being the largest x; the sum of them, a block
- *                                    at a time; next: as there
+ *     lanes_exp(x, y, n, scale, m, next)
+ *                                    y = e^(scale x - m), m being the largest scale x; the sum of
+ *                                    them, a block at a time; next: as there
  *
  * m, acc and to of lanes_rows have room for whole vectors, whatever the width.
  *
@@ -103,7 +104,7 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 #define lanes_rows(fold, map, rows, n, width, m, acc, to)                                          \
     VECTOR_CHOOSE_FROM(lanes_rows, *(rows))(fold, map, rows, n, width, m, acc, to)
 
-#define lanes_exp(x, y, n, m, next) VECTOR_CHOOSE_FROM(lanes_exp, x)(x, y, n, m, next)
+#define lanes_exp(x, y, n, scale, m, next) VECTOR_CHOOSE_FROM(lanes_exp, x)(x, y, n, scale, m, next)
 
 #define TYPE f32
 #include "ops/kernels/lanes.typed.h"

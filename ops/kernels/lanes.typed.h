@@ -201,7 +201,7 @@ VECTOR_INLINE void TYPED(lanes_rows)(lanes_fold fold, lanes_map map, const NUMBE
     memcpy(to, acc, (size_t)step * sizeof *to);
 }
 
-VECTOR_INLINE NUMBER TYPED(lanes_exp)(const NUMBER *x, NUMBER *y, int64_t n, NUMBER m,
+VECTOR_INLINE NUMBER TYPED(lanes_exp)(const NUMBER *x, NUMBER *y, int64_t n, NUMBER scale, NUMBER m,
                                       const NUMBER *next)
 {
     enum { N = LANES_ALL / VECTOR_LANES, BLOCK = 1024 };
@@ -216,10 +216,10 @@ VECTOR_INLINE NUMBER TYPED(lanes_exp)(const NUMBER *x, NUMBER *y, int64_t n, NUM
             for (int v = 0; v < N; v++) {
                 const int64_t at = i + v * VECTOR_LANES, left = end - at;
                 if (left <= 0) break;
-                const VECTOR e =
-                    TYPED(lanes_load)(LANES_SUM, LANES_EXP_DOWN, x + at, left, TYPED(vset)(m));
+                VECTOR e = vexp_down(TYPED(lanes_some)(x + at, left, 0) * scale - m);
                 TYPED(lanes_put)(y + at, e, left);
-                acc[v] += e;
+                acc[v] +=
+                    left >= VECTOR_LANES ? e : vselect(TYPED(lanes_first)(left), e, TYPED(vset)(0));
             }
         }
         total += TYPED(lanes_across)(LANES_SUM, acc);
