@@ -2,6 +2,9 @@
  * The time for n of something is n's: operands, outputs, objects of a scope, variables, layers.
  * Each is made with some and with 16 times as many; what takes time by the square takes 256 times
  * as long then. Checkpoints are in test_checkpoint_hostile.c.
+ *
+ * Nor does it depend on the numbers: what is rounded to 0, as the powers of masked scores are, takes
+ * about as long as the rest.
  */
 #include "eddy.h"
 #include "io/hdf5.h"
@@ -175,6 +178,75 @@ static void saving(void **state)
     is_linear("a .keras file", save_and_load, 4000);
 }
 
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+static ed_tensor *(*applied)(ed_tensor *x);
+static ed_tensor *numbers;
+
+static void apply(int n)
+{
+    for (int i = 0; i < n; i++) {
+        ED_SCOPE;
+        assert_non_null(applied(numbers));
+    }
+}
+
+#define FUNCTION(name)                                                                             \
+    static ed_tensor *name##_of(ed_tensor *x)                                                      \
+    {                                                                                              \
+        return ed_##name(x);                                                                       \
+    }
+#define FUNCTIONS(X)                                                                               \
+    X(exp)                                                                                         \
+    X(sigmoid)                                                                                     \
+    X(silu) X(gelu) X(gelu_tanh) X(softplus) X(log_sigmoid) X(mish) X(elu) X(selu) X(tanh) X(erf)  \
+        X(softmax) X(log_softmax) X(reduce_logsumexp)
+FUNCTIONS(FUNCTION)
+
+/* Of numbers as scores, [rows, rows], which rows of ones have: x 1 1^T. */
+static ed_tensor *masked_attention(ed_tensor *x)
+{
+    ed_tensor *ones = ed_ones(ED_SHAPE(ed_dim(x, 0), 8), .dtype = ed_dtype_of(x));
+    return ed_scaled_dot_product_attention(ones, ones, ones, x, NULL);
+}
+
+/* Every third number is `far`, and all others are between -4 and 4. */
+static ed_tensor *some_far(double far, ed_dtype dtype)
+{
+    enum { ROWS = 128 };
+    static double x[ROWS * ROWS];
+    for (int i = 0; i < ROWS * ROWS; i++) x[i] = i % 3 == 1 ? far : 8.0 * i / (ROWS * ROWS) - 4;
+    return ed_cast(ed_constant(x, ED_SHAPE(ROWS, ROWS)), dtype);
+}
+
+static void applying(void **state)
+{
+    (void)state;
+#if defined EDDY_SANITIZED || defined EDDY_HARD
+    skip_since("sanitized or HARD: it is much slower there");
+#endif
+#define ROW(name, ...) {#name, name##_of},
+    const struct {
+        const char *name;
+        ed_tensor *(*f)(ed_tensor *x);
+    } functions[] = {FUNCTIONS(ROW){"attention", masked_attention}};
+    const double far[] = {-200, 200, -1e4, -1e9, -INFINITY, INFINITY};
+    for (size_t i = 0; i < 2 * sizeof functions / sizeof *functions; i++) {
+        ED_SCOPE;
+        const ed_dtype dtype = i % 2 ? ED_FLOAT64 : ED_FLOAT32;
+        applied = functions[i / 2].f;
+        numbers = some_far(0, dtype);
+        const double usual = time_of(apply, 10);
+        for (size_t k = 0; k < sizeof far / sizeof *far; k++) {
+            numbers = some_far(far[k], dtype);
+            const double time = time_of(apply, 10);
+            if (time > 8 * usual)
+                fail_msg("%s of %s with %g among them takes %.1f times as long",
+                         functions[i / 2].name, ed_dtype_name(dtype), far[k], time / usual);
+        }
+    }
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, check_end)
 
 int main(void)
@@ -182,7 +254,7 @@ int main(void)
     ed_set_num_threads(1); /* helpers' waiting is no work */
     const struct CMUnitTest tests[] = {
         TEST(joining), TEST(keeping),    TEST(parts),  TEST(optimizing),
-        TEST(adding),  TEST(describing), TEST(saving),
+        TEST(adding),  TEST(describing), TEST(saving), TEST(applying),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

@@ -179,7 +179,7 @@ static __attribute__((noinline)) vf32 gelu_tanh_far(vf32 x)
 
 VECTOR_INLINE vf32 vsilu_f32(vf32 x)
 {
-    vf32 rise, power, m = exp_near(-vlesser_f32(vset_f32(EXP_NEAR), x), &rise, &power);
+    vf32 rise, power, m = exp_near(-vlesser_f32(vset_f32(EXP_NONE), x), &rise, &power);
     const vf32 y = gelu_quotient(x, m + rise, power);
     const vi32 near = ~(x < -EXP_NEAR);
     if (__builtin_expect(vall_i32(near), 1)) return y;

@@ -199,20 +199,29 @@ VECTOR_INLINE vf64 vexp_parts_f64(vf64 high, vf64 low, vf64 *n)
 }
 #define vexp_parts(high, low, n) VECTOR_CHOOSE(vexp_parts, high)(high, low, n)
 
-/* Beyond the limits of the clamp the result is inf and 0; within, 2^n p is rounded once, also to a
- * denormal. */
+/* Beyond the limits the result is inf and 0, which costs no more than others; within, 2^n p is
+ * rounded once, also to a denormal. */
+#define EXP_LEAST -104
 VECTOR_INLINE vf32 exp_everywhere(vf32 x)
 {
-    vf32 n, m = vexp_parts_f32(vclamp_f32(x, -104, 89), vset_f32(0), &n);
-    return vscale_f32(m + 1, n);
+#if defined(VECTOR_AVX512)
+    const __mmask16 some = _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(EXP_LEAST), _CMP_NLT_UQ);
+    vf32 n, m = vexp_parts_f32(vlesser_f32(vset_f32(89), x), vset_f32(0), &n);
+    return (vf32)_mm512_maskz_scalef_ps(some, (__m512)(m + 1), (__m512)n);
+#else
+    vf32 n, m = vexp_parts_f32(vclamp_f32(x, EXP_LEAST, 89), vset_f32(0), &n);
+    return vscale_f32((vf32)((vi32)(m + 1) & ~(vi32)(x < EXP_LEAST)), n);
+#endif
 }
 
 /*
  * The same for a power e^x that stays a normal number, |x| <= EXP_NEAR, in fewer steps. exp_whole:
  * the whole n next to x / ln 2, and 2^n. What is exact of x - n ln 2 and the low rest of it give
- * e^x = (1 + exact + exp_rise) 2^n.
+ * e^x = (1 + exact + exp_rise) 2^n. From EXP_NONE on 1 + e^-x is 1, and what e^-x is multiplied with
+ * does not make it denormal.
  */
 #define EXP_NEAR 87
+#define EXP_NONE 60
 VECTOR_INLINE vf32 exp_whole(vf32 x, vf32 *power)
 {
     vf32 magic = vset_f32(EXP_MAGIC), t = vfma_f32(x, vset_f32(0x1.715476p0f), magic);
@@ -234,10 +243,11 @@ VECTOR_INLINE vf32 vexp_down_f32(vf32 x)
 #if defined(VECTOR_AVX512)
     return exp_everywhere(x);
 #else
-    vf32 magic = vset_f32(EXP_MAGIC + 64), a = vgreater_f32(vset_f32(-104), x);
+    vf32 magic = vset_f32(EXP_MAGIC + 64), a = vgreater_f32(vset_f32(EXP_LEAST), x);
     vf32 t = vfma_f32(a, vset_f32(0x1.715476p0f), magic), n = t - magic;
     vf32 exact = vfma_f32(n, vset_f32(-LN2_HIGH), a), rise = exp_rise(exact, n * -LN2_LOW);
-    return (exact + rise + 1) * (vf32)((vu32)t << 23) * 0x1p-64f;
+    const vf32 some = (vf32)((vi32)(exact + rise + 1) & ~(vi32)(x < EXP_LEAST));
+    return some * (vf32)((vu32)t << 23) * 0x1p-64f;
 #endif
 }
 
@@ -338,7 +348,7 @@ VECTOR_INLINE vf32 vsigmoid_f32(vf32 x)
 VECTOR_INLINE vf32 vsigmoid_f32(vf32 x)
 {
 #if defined(VECTOR_FMA)
-    vf32 rise, power, m = exp_near(-vlesser_f32(vset_f32(EXP_NEAR), x), &rise, &power);
+    vf32 rise, power, m = exp_near(-vlesser_f32(vset_f32(EXP_NONE), x), &rise, &power);
     vf32 d = vfma_f32(m + rise, power, 1 + power), y = 1 / d, part = y * power;
     vf32 left = vfma_f32(-part, rise, vfma_f32(-part, m, (0.5f - y) + (0.5f - part)));
     y = vfma_f32(y, left, y);
