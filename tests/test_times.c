@@ -199,7 +199,8 @@ static void apply(int n)
 #define FUNCTIONS(X)                                                                               \
     X(exp)                                                                                         \
     X(sigmoid)                                                                                     \
-    X(silu) X(gelu) X(gelu_tanh) X(softplus) X(log_sigmoid) X(mish) X(elu) X(selu) X(tanh) X(erf)  \
+    X(silu)                                                                                        \
+    X(gelu) X(gelu_tanh) X(softplus) X(log_sigmoid) X(mish) X(elu) X(selu) X(tanh) X(erf)          \
         X(softmax) X(log_softmax) X(reduce_logsumexp)
 FUNCTIONS(FUNCTION)
 
