@@ -60,7 +60,8 @@ bool attention_plan(ed_call *call, const ed_tensor *query, const ed_tensor *key,
                      .targets = query->shape[r - 2],
                      .sources = key->shape[r - 2],
                      .size = query->shape[r - 1],
-                     .values = value->shape[r - 1]};
+                     .values = value->shape[r - 1],
+                     .rows = o->is_causal ? ATTENTION_CAUSAL_ROWS : ATTENTION_ROWS};
     for (int i = 0; i < r - 2; i++) a->heads *= query->shape[i];
     if (r > 2 && key->shape[r - 3]) a->group = query->shape[r - 3] / key->shape[r - 3];
     a->scale = o->scale != 0 ? o->scale : 1 / sqrt(a->size > 1 ? (double)a->size : 1);
@@ -200,13 +201,21 @@ static int64_t smaller(int64_t x, int64_t y)
     return x < y ? x : y;
 }
 
+int64_t attention_columns(const attention_work *w, int64_t row, int64_t column)
+{
+    const attention *a = w->a;
+    const int64_t columns = smaller(ATTENTION_COLUMNS, a->sources - column);
+    if (!w->o->is_causal) return columns;
+    return row < a->targets ? smaller(columns, row + a->rows - column) : 0;
+}
+
 attention_block attention_block_at(const attention_work *w, const attention_room *room,
                                    int64_t head, int64_t row, int64_t column)
 {
     const attention *a = w->a;
     const ed_tensor *mask = w->mask;
-    attention_block b = {.rows = smaller(ATTENTION_ROWS, a->targets - row),
-                         .columns = smaller(ATTENTION_COLUMNS, a->sources - column),
+    attention_block b = {.rows = smaller(a->rows, a->targets - row),
+                         .columns = attention_columns(w, row, column),
                          .stride = ATTENTION_COLUMNS,
                          .row = row,
                          .column = column,
@@ -241,7 +250,7 @@ static void attend_rows(const attention_work *w, const attention_room *room, int
     const attention_matrix key = attention_of(w->key, attention_head(w, w->key, head, a->group));
     const attention_matrix value =
         attention_of(w->value, attention_head(w, w->value, head, a->group));
-    const int64_t at = head * a->targets + row, rows = smaller(ATTENTION_ROWS, a->targets - row);
+    const int64_t at = head * a->targets + row, rows = smaller(a->rows, a->targets - row);
     char *y = w->outputs[0]->data + at * a->values * size;
     for (int64_t i = 0; i < rows; i++) dtype_store(w->query->dtype, room->largest, i, -INFINITY);
     memset(room->sum, 0, (size_t)(rows * size));
@@ -265,7 +274,7 @@ static void attend_rows(const attention_work *w, const attention_room *room, int
 
 static int64_t row_blocks(const attention *a)
 {
-    return (a->targets + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
+    return (a->targets + a->rows - 1) / a->rows;
 }
 
 static void attend(int64_t first, int64_t last, int worker, void *user)
@@ -274,7 +283,7 @@ static void attend(int64_t first, int64_t last, int worker, void *user)
     const attention_room room = attention_room_of(w, worker);
     const int64_t blocks = row_blocks(w->a);
     for (int64_t i = first; i < last; i++)
-        attend_rows(w, &room, i / blocks, i % blocks * ATTENTION_ROWS);
+        attend_rows(w, &room, i / blocks, i % blocks * w->a->rows);
 }
 
 static bool attention_kernel(ed_call *call)

@@ -14,7 +14,9 @@
 #include "ops/kernels/gemm_piece.h"
 #include "ops/random_attrs.h"
 
-enum { ATTENTION_ROWS = 128, ATTENTION_COLUMNS = 256 }; /* of a block */
+/* Of a block, at most; rows that see up to themselves are cut smaller, so that less is computed that
+ * none of them sees. */
+enum { ATTENTION_ROWS = 128, ATTENTION_CAUSAL_ROWS = 64, ATTENTION_COLUMNS = 256 };
 
 /* Of the mask: none; true where a source takes part; numbers that are added to the scores. */
 typedef enum attention_mask { MASK_NONE, MASK_BOOL, MASK_F32, MASK_F64 } attention_mask;
@@ -67,6 +69,7 @@ ED_OPTIONS(attention_attrs, ATTENTION_ATTRS);
 typedef struct attention {
     int64_t heads, group; /* of query in the whole batch; how many share a key */
     int64_t targets, sources, size, values;
+    int64_t rows; /* of a block */
     double scale;
     attention_mask mask;
 } attention;
@@ -104,8 +107,10 @@ attention_room attention_room_of(const attention_work *w, int worker);
 const char *attention_head(const attention_work *w, const ed_tensor *x, int64_t head,
                            int64_t group);
 
-/* The block at [row, column] of a head, without numbers yet; what dropout keeps of it is in the
- * room. */
+/* How many columns the block at [row, column] has: those that some row of it sees. */
+int64_t attention_columns(const attention_work *w, int64_t row, int64_t column);
+
+/* That block of a head, without numbers yet; what dropout keeps of it is in the room. */
 attention_block attention_block_at(const attention_work *w, const attention_room *room,
                                    int64_t head, int64_t row, int64_t column);
 

@@ -1,39 +1,43 @@
 /* The loops of attention for one float type. */
 
+/* The columns that a row sees: the first ones of the block. */
+static int64_t TYPED(attention_seen)(const attention_block *b, int64_t row)
+{
+    const int64_t seen = b->row + row + 1 - b->column;
+    return !b->causal || seen > b->columns ? b->columns : seen > 0 ? seen : 0;
+}
+
 /* s = scale s + mask. */
-static void TYPED(attention_add_mask)(const attention_block *b, int64_t at, NUMBER *s)
+static void TYPED(attention_add_mask)(const attention_block *b, int64_t at, NUMBER *s, int64_t n)
 {
     const NUMBER scale = (NUMBER)b->scale;
     const int64_t step = b->mask_column;
     if (b->kind == MASK_F32) {
         const float *mask = (const float *)b->mask + at;
-        for (int64_t i = 0; i < b->columns; i++) s[i] = s[i] * scale + (NUMBER)mask[i * step];
+        for (int64_t i = 0; i < n; i++) s[i] = s[i] * scale + (NUMBER)mask[i * step];
     } else {
         const double *mask = (const double *)b->mask + at;
-        for (int64_t i = 0; i < b->columns; i++) s[i] = s[i] * scale + (NUMBER)mask[i * step];
+        for (int64_t i = 0; i < n; i++) s[i] = s[i] * scale + (NUMBER)mask[i * step];
     }
 }
 
-/* Masks a row of scores. Returns by what they are still to be multiplied: a number above 0, so that
- * the largest of them stays the largest. */
-static NUMBER TYPED(attention_mask_row)(const attention_block *b, int64_t row, NUMBER *s)
+/* Masks the first n scores of a row. Returns by what they are still to be multiplied: a number above
+ * 0, so that the largest of them stays the largest. */
+static NUMBER TYPED(attention_mask_row)(const attention_block *b, int64_t row, NUMBER *s, int64_t n)
 {
     const int64_t at = (b->row + row) * b->mask_row + b->column * b->mask_column;
     NUMBER left = (NUMBER)b->scale;
     if (b->kind == MASK_F32 || b->kind == MASK_F64) {
-        TYPED(attention_add_mask)(b, at, s);
+        TYPED(attention_add_mask)(b, at, s, n);
         left = 1;
     } else if (!(left > 0)) {
-        for (int64_t i = 0; i < b->columns; i++) s[i] *= left;
+        for (int64_t i = 0; i < n; i++) s[i] *= left;
         left = 1;
     }
     if (b->kind == MASK_BOOL) {
         const uint8_t *mask = (const uint8_t *)b->mask + at;
-        for (int64_t i = 0; i < b->columns; i++)
-            s[i] = mask[i * b->mask_column] ? s[i] : (NUMBER)-INFINITY;
+        for (int64_t i = 0; i < n; i++) s[i] = mask[i * b->mask_column] ? s[i] : (NUMBER)-INFINITY;
     }
-    const int64_t first = b->causal ? b->row + row + 1 - b->column : b->columns;
-    for (int64_t i = first > 0 ? first : 0; i < b->columns; i++) s[i] = (NUMBER)-INFINITY;
     return left;
 }
 
@@ -50,9 +54,10 @@ static void TYPED(attention_exponentials)(const attention_block *b, void *scores
 {
     for (int64_t r = 0; r < b->rows; r++) {
         NUMBER *s = (NUMBER *)scores + r * b->stride, *total = (NUMBER *)sum + r;
-        const NUMBER scale = TYPED(attention_mask_row)(b, r, s);
+        const int64_t seen = TYPED(attention_seen)(b, r);
+        const NUMBER scale = TYPED(attention_mask_row)(b, r, s, seen);
         const NUMBER before = ((NUMBER *)largest)[r];
-        const NUMBER here = scale * lanes_row(LANES_MAX, LANES_ITSELF, s, b->columns, 0);
+        const NUMBER here = scale * lanes_row(LANES_MAX, LANES_ITSELF, s, seen, 0);
         const NUMBER m = here > before || here != here ? here : before;
         ((NUMBER *)largest)[r] = m;
         if (m == (NUMBER)-INFINITY) { /* nothing takes part yet */
@@ -62,7 +67,8 @@ static void TYPED(attention_exponentials)(const attention_block *b, void *scores
         }
         const NUMBER change = before == (NUMBER)-INFINITY ? 0 : TYPED(number_exp)(before - m);
         ((NUMBER *)rescale)[r] = change;
-        *total = *total * change + lanes_exp(s, s, b->columns, scale, m, NULL);
+        *total = *total * change + lanes_exp(s, s, seen, scale, m, NULL);
+        memset(s + seen, 0, (size_t)(b->columns - seen) * sizeof *s);
         if (b->keep) TYPED(attention_drop)(b, r, s);
     }
 }
@@ -94,12 +100,15 @@ static void TYPED(attention_probabilities)(const attention_block *b, void *score
     for (int64_t r = 0; r < b->rows; r++) {
         NUMBER *s = (NUMBER *)scores + r * b->stride;
         const NUMBER l = ((const NUMBER *)logsumexp)[r];
-        const VECTOR scale = TYPED(vset)(TYPED(attention_mask_row)(b, r, s)), m = TYPED(vset)(l);
+        const int64_t seen = TYPED(attention_seen)(b, r);
+        const VECTOR scale = TYPED(vset)(TYPED(attention_mask_row)(b, r, s, seen));
+        const VECTOR m = TYPED(vset)(l);
         if (l == (NUMBER)-INFINITY) {
             memset(s, 0, (size_t)b->columns * sizeof *s);
             continue;
         }
-        for (int64_t i = 0, left = b->columns; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
+        memset(s + seen, 0, (size_t)(b->columns - seen) * sizeof *s);
+        for (int64_t i = 0, left = seen; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
             lanes_put(s + i, vexp_down(lanes_some(s + i, left, 0) * scale - m), left);
     }
 }

@@ -113,18 +113,18 @@ static void column_gradient(const attention_work *w, const attention_room *room,
                             int64_t column)
 {
     const attention *a = w->a;
-    /* The first row that sees the column, where none sees what follows it. */
-    const int64_t begin = w->o->is_causal ? column / ATTENTION_ROWS * ATTENTION_ROWS : 0;
-    for (int64_t head = of * a->group; head < (of + 1) * a->group; head++)
-        for (int64_t row = begin; row < a->targets; row += ATTENTION_ROWS)
-            block_gradient(w, room, head, row, column, head == of * a->group && row == begin);
-    if (begin < a->targets) return;
+    /* The first rows that see some of the columns, and what of these they see: where rows see up to
+     * themselves, the rest begins with zeros. */
+    const int64_t begin = w->o->is_causal ? column / a->rows * a->rows : 0;
+    const int64_t seen = attention_columns(w, begin, column), left = a->sources - column;
+    const int64_t unseen = (left < ATTENTION_COLUMNS ? left : ATTENTION_COLUMNS) - seen;
     for (int i = 1; i < 3; i++) {
         const dense y = head_of(w, w->outputs[i], of, a->sources, i == 1 ? a->size : a->values);
-        const int64_t rows = a->sources - column;
-        memset(y.data + column * y.line, 0,
-               (size_t)((rows < ATTENTION_COLUMNS ? rows : ATTENTION_COLUMNS) * y.line));
+        memset(y.data + (column + seen) * y.line, 0, (size_t)(unseen * y.line));
     }
+    for (int64_t head = of * a->group; head < (of + 1) * a->group; head++)
+        for (int64_t row = begin; row < a->targets; row += a->rows)
+            block_gradient(w, room, head, row, column, head == of * a->group && row == begin);
 }
 
 static void gradient_heads(int64_t first, int64_t last, int worker, void *user)

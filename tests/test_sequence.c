@@ -5,7 +5,7 @@
  */
 #include "autodiff/autodiff.h"
 #include "ops/ops.h"
-#include "tests/asserts.h"
+#include "tests/tapes.h"
 #include <math.h>
 #include <string.h>
 
@@ -28,6 +28,86 @@ static void targets_without_sources(void **state)
     ed_tensor *dx = ed_gradient(tape, y, x);
     for (int64_t i = 0; i < 24; i++) assert_true(at(y, i) == 0 && at(dx, i) == 0);
     assert_true(at(l, 0) == -INFINITY);
+}
+
+/* ---- Attention in several blocks ---- */
+
+typedef struct scores {
+    ed_tensor *query, *key, *value, *dy;
+    int64_t group; /* heads of query for one of key */
+    ed_tensor *mask;
+    bool causal;
+    double scale;
+} scores;
+
+/* By ops on the whole matrix of scores. */
+static ed_tensor *plain_attention(const scores *s)
+{
+    ed_tensor *key = ed_repeat(s->key, ed_integer(s->group), .axis = ED_AXES(-3));
+    ed_tensor *value = ed_repeat(s->value, ed_integer(s->group), .axis = ED_AXES(-3));
+    ed_tensor *x = ed_mul(ed_matmul(s->query, key, .transpose_b = true), s->scale);
+    if (s->mask && ed_dtype_of(s->mask) == ED_BOOL)
+        x = ed_where(s->mask, x, -INFINITY);
+    else if (s->mask)
+        x = ed_add(x, s->mask);
+    if (s->causal) {
+        ed_tensor *seen = ed_tril(ed_ones(ED_SHAPE(ed_dim(x, -2), ed_dim(x, -1))));
+        x = ed_where(ed_cast(seen, ED_BOOL), x, -INFINITY);
+    }
+    return ed_matmul(ed_softmax(x), value);
+}
+
+static ed_tensor *attention_of(const scores *s)
+{
+    return ed_scaled_dot_product_attention(s->query, s->key, s->value, s->mask, NULL,
+                                           .is_causal = s->causal, .scale = s->scale);
+}
+
+static void check_attention(const scores *s)
+{
+    ed_tensor *const x[] = {s->query, s->key, s->value};
+    ed_list *of = ed_list_make(x, 3), *dx[2];
+    for (int i = 0; i < 2; i++) {
+        ed_tape *tape = ed_tape_begin();
+        for (int k = 0; k < 3; k++) ed_watch(tape, x[k]);
+        ed_tensor *y = i ? plain_attention(s) : attention_of(s);
+        dx[i] = ed_gradient(tape, y, of, .output_gradients = ed_list_of(s->dy));
+    }
+    assert_close_to(attention_of(s), plain_attention(s), 1e-11);
+    for (int k = 0; k < 3; k++)
+        assert_close_to(ed_list_get(dx[0], k), ed_list_get(dx[1], k), 1e-11);
+}
+
+static void attention_in_blocks(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t targets, sources, group;
+        double scale;
+    } shapes[] = {{150, 300, 1, 0.3}, {300, 150, 2, 0.5},   {1, 520, 1, 0.2},
+                  {520, 1, 1, 0.2},   {64, 64, 3, 0.125},   {65, 257, 2, 1},
+                  {129, 513, 1, 0.1}, {200, 300, 1, -0.25}, {513, 600, 1, 0.7}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int kind = 0; kind < 6; kind++) {
+            ED_SCOPE;
+            const int64_t t = shapes[i].targets, n = shapes[i].sources, group = shapes[i].group;
+            ed_tensor *numbers = ed_random_normal(ED_SHAPE(t, n), .dtype = ED_FLOAT64);
+            /* The first source is seen by all. */
+            ed_tensor *some = ed_logical_or(ed_greater(numbers, 0), ed_equal(ed_range(0, n), 0));
+            const scores s = {.query =
+                                  ed_random_normal(ED_SHAPE(2, group, t, 5), .dtype = ED_FLOAT64),
+                              .key = ed_random_normal(ED_SHAPE(2, 1, n, 5), .dtype = ED_FLOAT64),
+                              .value = ed_random_normal(ED_SHAPE(2, 1, n, 3), .dtype = ED_FLOAT64),
+                              .dy = ed_random_normal(ED_SHAPE(2, group, t, 3), .dtype = ED_FLOAT64),
+                              .group = group,
+                              .mask = kind / 2 == 0   ? NULL
+                                      : kind / 2 == 1 ? some
+                                                      : numbers,
+                              .causal = kind % 2,
+                              .scale = shapes[i].scale};
+            check_attention(&s);
+            assert_false(ed_failed());
+        }
 }
 
 static void losses_of_alignments(void **state)
@@ -75,8 +155,8 @@ static void second_derivatives(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(targets_without_sources),
-                                       cmocka_unit_test(losses_of_alignments),
-                                       cmocka_unit_test(second_derivatives)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(targets_without_sources), cmocka_unit_test(attention_in_blocks),
+        cmocka_unit_test(losses_of_alignments), cmocka_unit_test(second_derivatives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

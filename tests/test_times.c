@@ -197,11 +197,7 @@ static void apply(int n)
         return ed_##name(x);                                                                       \
     }
 #define FUNCTIONS(X)                                                                               \
-    X(exp)                                                                                         \
-    X(sigmoid)                                                                                     \
-    X(silu)                                                                                        \
-    X(gelu) X(gelu_tanh) X(softplus) X(log_sigmoid) X(mish) X(elu) X(selu) X(tanh) X(erf)          \
-        X(softmax) X(log_softmax) X(reduce_logsumexp)
+    X(exp) X(sigmoid) X(silu) X(gelu) X(gelu_tanh) X(softplus) X(mish) X(elu) X(softmax)
 FUNCTIONS(FUNCTION)
 
 /* Of numbers as scores, [rows, rows], which rows of ones have: x 1 1^T. */
