@@ -14,8 +14,8 @@
 #include "ops/kernels/gemm_piece.h"
 #include "ops/random_attrs.h"
 
-/* Of a block, at most; rows that see up to themselves are cut smaller, so that less is computed that
- * none of them sees. */
+/* Of a block, at most; rows that see up to themselves are cut smaller, so that less is computed
+ * that none of them sees. */
 enum { ATTENTION_ROWS = 128, ATTENTION_CAUSAL_ROWS = 64, ATTENTION_COLUMNS = 256 };
 
 /* Of the mask: none; true where a source takes part; numbers that are added to the scores. */
@@ -35,8 +35,8 @@ typedef struct attention_block {
 
 /* Loops over blocks of one float type. Statistics have a number for each row. */
 typedef struct attention_loops {
-    /* s = e^(scale s + mask - largest); largest and sum take the block in, rescale is e^(the change of largest).
-     * Dropout follows. */
+    /* s = e^(scale s + mask - largest); largest and sum take the block in, rescale is e^(the change
+     * of largest). Dropout follows. */
     void (*exponentials)(const attention_block *b, void *s, void *largest, void *sum,
                          void *rescale);
     /* y = rescale y + t, rows of n numbers. */

@@ -21,8 +21,8 @@ static void TYPED(attention_add_mask)(const attention_block *b, int64_t at, NUMB
     }
 }
 
-/* Masks the first n scores of a row. Returns by what they are still to be multiplied: a number above
- * 0, so that the largest of them stays the largest. */
+/* Masks the first n scores of a row. Returns by what they are still to be multiplied: a number
+ * above 0, so that the largest of them stays the largest. */
 static NUMBER TYPED(attention_mask_row)(const attention_block *b, int64_t row, NUMBER *s, int64_t n)
 {
     const int64_t at = (b->row + row) * b->mask_row + b->column * b->mask_column;

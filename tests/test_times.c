@@ -3,8 +3,8 @@
  * Each is made with some and with 16 times as many; what takes time by the square takes 256 times
  * as long then. Checkpoints are in test_checkpoint_hostile.c.
  *
- * Nor does it depend on the numbers: what is rounded to 0, as the powers of masked scores are, takes
- * about as long as the rest.
+ * Nor does it depend on the numbers: what is rounded to 0, as the powers of masked scores are,
+ * takes about as long as the rest.
  */
 #include "eddy.h"
 #include "io/hdf5.h"

@@ -217,8 +217,8 @@ VECTOR_INLINE vf32 exp_everywhere(vf32 x)
 /*
  * The same for a power e^x that stays a normal number, |x| <= EXP_NEAR, in fewer steps. exp_whole:
  * the whole n next to x / ln 2, and 2^n. What is exact of x - n ln 2 and the low rest of it give
- * e^x = (1 + exact + exp_rise) 2^n. From EXP_NONE on 1 + e^-x is 1, and what e^-x is multiplied with
- * does not make it denormal.
+ * e^x = (1 + exact + exp_rise) 2^n. From EXP_NONE on 1 + e^-x is 1, and what e^-x is multiplied
+ * with does not make it denormal.
  */
 #define EXP_NEAR 87
 #define EXP_NONE 60
