@@ -100,13 +100,9 @@ static void TYPED(attention_probabilities)(const attention_block *b, void *score
     for (int64_t r = 0; r < b->rows; r++) {
         NUMBER *s = (NUMBER *)scores + r * b->stride;
         const NUMBER l = ((const NUMBER *)logsumexp)[r];
-        const int64_t seen = TYPED(attention_seen)(b, r);
+        const int64_t seen = l == (NUMBER)-INFINITY ? 0 : TYPED(attention_seen)(b, r);
         const VECTOR scale = TYPED(vset)(TYPED(attention_mask_row)(b, r, s, seen));
         const VECTOR m = TYPED(vset)(l);
-        if (l == (NUMBER)-INFINITY) {
-            memset(s, 0, (size_t)b->columns * sizeof *s);
-            continue;
-        }
         memset(s + seen, 0, (size_t)(b->columns - seen) * sizeof *s);
         for (int64_t i = 0, left = seen; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
             lanes_put(s + i, vexp_down(lanes_some(s + i, left, 0) * scale - m), left);

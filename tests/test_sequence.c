@@ -1,7 +1,7 @@
 /*
  * Attention, recurrent layers and alignments beyond their values (which tests/test_ops.c checks):
- * targets without sources, labels that nothing can spell, lengths and labels out of range, second
- * derivatives on one tape.
+ * targets without sources, scores of several blocks, labels that nothing can spell, lengths and
+ * labels out of range, second derivatives on one tape.
  */
 #include "autodiff/autodiff.h"
 #include "ops/ops.h"
@@ -30,7 +30,7 @@ static void targets_without_sources(void **state)
     assert_true(at(l, 0) == -INFINITY);
 }
 
-/* ---- Attention in several blocks ---- */
+/* Scores of several blocks. */
 
 typedef struct scores {
     ed_tensor *query, *key, *value, *dy;

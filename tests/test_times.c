@@ -200,14 +200,14 @@ static void apply(int n)
     X(exp) X(sigmoid) X(silu) X(gelu) X(gelu_tanh) X(softplus) X(mish) X(elu) X(softmax)
 FUNCTIONS(FUNCTION)
 
-/* Of numbers as scores, [rows, rows], which rows of ones have: x 1 1^T. */
+/* x is added to the scores, which are all alike. */
 static ed_tensor *masked_attention(ed_tensor *x)
 {
     ed_tensor *ones = ed_ones(ED_SHAPE(ed_dim(x, 0), 8), .dtype = ed_dtype_of(x));
     return ed_scaled_dot_product_attention(ones, ones, ones, x, NULL);
 }
 
-/* Every third number is `far`, and all others are between -4 and 4. */
+/* Every third number is `far`, the others are between -4 and 4. */
 static ed_tensor *some_far(double far, ed_dtype dtype)
 {
     enum { ROWS = 128 };
@@ -222,7 +222,7 @@ static void applying(void **state)
 #if defined EDDY_SANITIZED || defined EDDY_HARD
     skip_since("sanitized or HARD: it is much slower there");
 #endif
-#define ROW(name, ...) {#name, name##_of},
+#define ROW(name) {#name, name##_of},
     const struct {
         const char *name;
         ed_tensor *(*f)(ed_tensor *x);
