@@ -209,6 +209,21 @@ static void tab_completes(void **unused)
     leave();
 }
 
+/* A terminal that dropped the keys before Ctrl-C could drop one between poll and read: the prompt
+ * drops them itself. */
+static void interrupts_while_keys_come(void **unused)
+{
+    (void)unused;
+    struct termios modes;
+    start();
+    enter("x = ed.ones{2, 3}", "");
+    assert_int_equal(tcgetattr(terminal.fd, &modes), 0);
+    assert_true(modes.c_lflag & NOFLSH);
+    for (int i = 0; i < 20; i++) give_up("x:arg\t\t\t\t", "argpartition");
+    enter("2 + 3", "5");
+    leave();
+}
+
 static void tab_completes_files(void **unused)
 {
     (void)unused;
@@ -671,6 +686,7 @@ int main(void)
         cmocka_unit_test(times_are_taken),
         cmocka_unit_test(statements_take_several_lines),
         cmocka_unit_test(tab_completes),
+        cmocka_unit_test(interrupts_while_keys_come),
         cmocka_unit_test(tab_completes_files),
         cmocka_unit_test(history_stays),
         cmocka_unit_test(history_is_shortened),

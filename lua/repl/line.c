@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -106,6 +107,7 @@ static int next_byte(char *byte)
         } else if (errno != EINTR) {
             return -1;
         } else if (repl_pressed()) {
+            tcflush(STDIN_FILENO, TCIFLUSH);
             return -1;
         } else {
             answer_signals();
@@ -367,6 +369,9 @@ void line_open(lua_State *L)
     load_history();
     el_set(editor, EL_PROMPT_ESC, give_prompt, '\1');
     el_set(editor, EL_EDITOR, "emacs");
+    /* at Ctrl-C we drop what was typed before: if the terminal did, a byte that was there could be
+     * gone when it is read, and the read would wait with signals blocked */
+    el_set(editor, EL_SETTY, "-d", "+noflsh", NULL);
     if (past) el_set(editor, EL_HIST, history, past);
     el_set(editor, EL_GETCFN, next_character);
     /* el_set would leak copies of the two strings */
