@@ -4,12 +4,13 @@
  * A row is the elements along the axis. Rows of adjoining elements are gone through one by one, a
  * sum four vectors at a time; where the axis is not the last, a strip of columns goes through the
  * rows side by side, four rows at a time. Sums and products of float32 are kept in float64 and
- * rounded once an element. `exclusive` is the same with the results one place further.
+ * rounded once an element; what is large goes past the caches. `exclusive` is the same with the results one place further.
  */
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "ops/recurrence.h"
 #include "ops/shape.h"
+#include "tensor/copy.h"
 #include "tensor/threads.h"
 #include <math.h>
 #include <string.h>
@@ -28,13 +29,22 @@ typedef enum cumulation {
 /* y[i] of x[0..i] for `width` columns of n elements, `apart` from each other; apart < 0: backwards.
  * width 1: a row. room: for a double a column. */
 #define CUMULATIVE_ARGUMENTS                                                                       \
-    const void *x, void *y, int64_t n, int64_t apart, int64_t width, void *room
+    const void *x, void *y, int64_t n, int64_t apart, int64_t width, void *room, bool stream
 typedef void (*cumulative_loop)(CUMULATIVE_ARGUMENTS);
 
 #ifdef ISA
 /* ======== Loops =============================================================================== */
 
 #include "ops/kernels/vector.h"
+
+VECTOR_INLINE void cumulative_stream(void *to, const void *line)
+{
+    for (int at = 0; at < COPY_LINE; at += VECTOR_BYTES) {
+        vf32 v;
+        memcpy(&v, (const char *)line + at, sizeof v);
+        vstream_f32((float *)to + at / 4, v);
+    }
+}
 
 #define TYPE f32
 #define SUM  f64
@@ -96,7 +106,7 @@ typedef struct cumulative_job {
     int64_t n, inner, element;
     int64_t strip; /* columns of one */
     double *room;  /* for each worker a strip */
-    bool exclusive, reverse;
+    bool exclusive, reverse, stream;
     double first; /* what an exclusive one begins with */
     ed_dtype dtype;
 } cumulative_job;
@@ -112,7 +122,8 @@ static void cumulative_strip(const cumulative_job *j, int64_t at, int64_t width,
         for (int64_t c = 0; c < width; c++) dtype_store(j->dtype, y, c, j->first);
         y += step * j->element;
     }
-    if (n > 0) j->loop(x, y, n, step, width, j->room + worker * j->strip);
+    if (n > 0) j->loop(x, y, n, step, width, j->room + worker * j->strip, j->stream);
+    if (j->stream) copy_stream_end();
 }
 
 static void cumulative_range(int64_t first, int64_t last, int worker, void *user)
@@ -124,6 +135,15 @@ static void cumulative_range(int64_t first, int64_t last, int worker, void *user
         cumulative_strip(j, i / strips * j->n * j->inner + column,
                          left < j->strip ? left : j->strip, worker);
     }
+}
+
+/* Whether the result goes past the caches: it is large, and what a loop writes are whole lines. */
+static bool goes_far(const cumulative_job *j, int64_t size)
+{
+    const bool row = j->inner == 1;
+    const int64_t whole = (row ? j->n : j->inner) | (row ? 0 : j->strip);
+    return size * j->element >= COPY_FAR_BYTES && (uintptr_t)j->y % COPY_LINE == 0 &&
+           whole * j->element % COPY_LINE == 0 && !(row && j->exclusive);
 }
 
 /* How many columns a strip has: one strip alone is cut for the threads. */
@@ -157,6 +177,7 @@ static bool cumulative_kernel(ed_call *call)
     const int64_t outer = x->size / j.n / j.inner;
     const int workers = threads_count();
     j.strip = strip_of(x->size, outer, j.inner, workers);
+    j.stream = goes_far(&j, x->size);
     j.room = memory_alloc((size_t)(workers * j.strip) * sizeof *j.room);
     if (!j.room) return false;
     const int64_t strips = outer * ((j.inner + j.strip - 1) / j.strip);

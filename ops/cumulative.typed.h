@@ -10,10 +10,41 @@ VECTOR_INLINE void TYPED(cumulate_row)(const NUMBER *from, NUMBER *to, int64_t n
         *to = (NUMBER)(total = f(total, *from));
 }
 
+/* f(total, x) of four elements of each of `width` columns. */
+VECTOR_INLINE void TYPED(cumulate_four)(const NUMBER *restrict from, int64_t from_apart,
+                                        NUMBER *restrict to, int64_t to_apart,
+                                        TOTAL *restrict totals, int64_t width,
+                                        TOTAL (*f)(TOTAL total, NUMBER v))
+{
+#pragma omp simd
+    for (int64_t c = 0; c < width; c++) {
+        TOTAL total = totals[c];
+        to[c] = (NUMBER)(total = f(total, from[c]));
+        to[c + to_apart] = (NUMBER)(total = f(total, from[c + from_apart]));
+        to[c + 2 * to_apart] = (NUMBER)(total = f(total, from[c + 2 * from_apart]));
+        to[c + 3 * to_apart] = (NUMBER)(total = f(total, from[c + 3 * from_apart]));
+        totals[c] = total;
+    }
+}
+
+/* The same past the caches, of whole lines. */
+VECTOR_INLINE void TYPED(cumulate_four_lines)(const NUMBER *from, NUMBER *to, int64_t apart,
+                                              TOTAL *totals, int64_t width,
+                                              TOTAL (*f)(TOTAL total, NUMBER v))
+{
+    enum { LINE = COPY_LINE / sizeof(NUMBER) };
+    for (int64_t c = 0; c < width; c += LINE) {
+        NUMBER lines[4 * LINE] __attribute__((aligned(COPY_LINE)));
+        TYPED(cumulate_four)(from + c, apart, lines, LINE, totals + c, LINE, f);
+        for (int r = 0; r < 4; r++) cumulative_stream(to + c + r * apart, lines + r * LINE);
+    }
+}
+
 /* f(total, x) column by column, a strip of them side by side: four elements each while the totals
  * are at hand, then one. */
 VECTOR_INLINE void TYPED(cumulate)(const void *x, void *y, int64_t n, int64_t apart, int64_t width,
-                                   void *room, TOTAL initial, TOTAL (*f)(TOTAL total, NUMBER v))
+                                   void *room, bool stream, TOTAL initial,
+                                   TOTAL (*f)(TOTAL total, NUMBER v))
 {
     const NUMBER *restrict from = x;
     NUMBER *restrict to = y;
@@ -25,15 +56,10 @@ VECTOR_INLINE void TYPED(cumulate)(const void *x, void *y, int64_t n, int64_t ap
     for (int64_t c = 0; c < width; c++) totals[c] = initial;
     int64_t i = 0;
     for (; i + 4 <= n; i += 4, from += 4 * apart, to += 4 * apart)
-#pragma omp simd
-        for (int64_t c = 0; c < width; c++) {
-            TOTAL total = totals[c];
-            to[c] = (NUMBER)(total = f(total, from[c]));
-            to[c + apart] = (NUMBER)(total = f(total, from[c + apart]));
-            to[c + 2 * apart] = (NUMBER)(total = f(total, from[c + 2 * apart]));
-            to[c + 3 * apart] = (NUMBER)(total = f(total, from[c + 3 * apart]));
-            totals[c] = total;
-        }
+        if (stream)
+            TYPED(cumulate_four_lines)(from, to, apart, totals, width, f);
+        else
+            TYPED(cumulate_four)(from, apart, to, apart, totals, width, f);
     for (; i < n; i++, from += apart, to += apart)
         for (int64_t c = 0; c < width; c++) to[c] = (NUMBER)(totals[c] = f(totals[c], from[c]));
 }
@@ -70,7 +96,7 @@ VECTOR_INLINE TOTAL TYPED(cum_smaller)(TOTAL total, NUMBER v)
 
 static void TYPED(cumulate_sum)(CUMULATIVE_ARGUMENTS)
 {
-    TYPED(cumulate)(x, y, n, apart, width, room, 0, TYPED(cum_add));
+    TYPED(cumulate)(x, y, n, apart, width, room, stream, 0, TYPED(cum_add));
 }
 
 #if FLOATING
@@ -131,6 +157,24 @@ VECTOR_INLINE void TYPED(cumsum_store)(NUMBER *to, vf64 v)
     memcpy(to, &y, sizeof y);
 }
 
+/* Four vectors of doubles past the caches, the first at `to`; back: the last before the others. What
+ * is read next is fetched. */
+VECTOR_INLINE void TYPED(cumsum_stream)(const NUMBER *from, NUMBER *to, const vf64 v[4], bool back)
+{
+    const int64_t ahead = (back ? -1 : 1) * VECTOR_AHEAD;
+    const int64_t first = back ? -3 * VECTOR_F64 : 0;
+    for (int i = 0; i < 4 * VECTOR_F64; i += COPY_LINE / (int)sizeof(NUMBER))
+        __builtin_prefetch((const char *)(from + first + i) + ahead);
+    for (int k = 0; k < 4; k++) {
+        const vf64 low = v[back ? 3 - k : k];
+        if (sizeof(NUMBER) == sizeof(double))
+            vstream_f64((double *)(void *)(to + first + k * VECTOR_F64), low);
+        else if (k % 2 == 0)
+            vstream_f32((float *)(void *)(to + first + k * VECTOR_F64),
+                        halves_f32(low, v[back ? 2 - k : k + 1]));
+    }
+}
+
 VECTOR_INLINE bool TYPED(cumsum_finite)(const vf64 *v, int n)
 {
     vi64 finite = vabs_f64(v[0]) < INFINITY;
@@ -143,7 +187,8 @@ VECTOR_INLINE bool TYPED(cumsum_finite)(const vf64 *v, int n)
  * cannot overflow there. Of float64, four vectors with anything infinite, and all that comes after
  * them, go element by element, so that sums which overflow and come back are those of a plain loop.
  */
-VECTOR_INLINE void TYPED(cumsum_row)(const NUMBER *from, NUMBER *to, int64_t n, bool back)
+VECTOR_INLINE void TYPED(cumsum_row)(const NUMBER *from, NUMBER *to, int64_t n, bool back,
+                                     bool stream)
 {
     enum { TOGETHER = 4, STEP = TOGETHER * VECTOR_F64 };
     vf64 before = CUM_ZERO; /* in every lane; one addition a vector waits for the one before */
@@ -163,8 +208,11 @@ VECTOR_INLINE void TYPED(cumsum_row)(const NUMBER *from, NUMBER *to, int64_t n, 
             __builtin_expect(!TYPED(cumsum_finite)(v, TOGETHER), 0))
             break;
         before = sums;
-        for (int k = 0; k < TOGETHER; k++)
-            TYPED(cumsum_store)(at + (back ? -k : k) * VECTOR_F64, v[k]);
+        if (stream)
+            TYPED(cumsum_stream)(from + (at - to), at, v, back);
+        else
+            for (int k = 0; k < TOGETHER; k++)
+                TYPED(cumsum_store)(at + (back ? -k : k) * VECTOR_F64, v[k]);
     }
     double total = before[0];
     for (; i < n; i++) {
@@ -178,17 +226,17 @@ VECTOR_INLINE void TYPED(cumsum_row)(const NUMBER *from, NUMBER *to, int64_t n, 
 static void TYPED(cumsum)(CUMULATIVE_ARGUMENTS)
 {
     if (width == 1 && apart == 1)
-        TYPED(cumsum_row)(x, y, n, false);
+        TYPED(cumsum_row)(x, y, n, false, stream);
     else if (width == 1 && apart == -1)
-        TYPED(cumsum_row)(x, y, n, true);
+        TYPED(cumsum_row)(x, y, n, true, stream);
     else
-        TYPED(cumulate_sum)(x, y, n, apart, width, room);
+        TYPED(cumulate_sum)(x, y, n, apart, width, room, stream);
 }
 
 /* ln of the sum of e^x: the maximum so far, and the sum of what is e^(x - maximum). */
 static void TYPED(cumlogsumexp)(CUMULATIVE_ARGUMENTS)
 {
-    (void)room;
+    (void)room, (void)stream;
     for (int64_t c = 0; c < width; c++) {
         const NUMBER *from = (const NUMBER *)x + c;
         NUMBER *to = (NUMBER *)y + c;
@@ -210,23 +258,23 @@ static void TYPED(cumlogsumexp)(CUMULATIVE_ARGUMENTS)
 #else
 static void TYPED(cumsum)(CUMULATIVE_ARGUMENTS)
 {
-    TYPED(cumulate_sum)(x, y, n, apart, width, room);
+    TYPED(cumulate_sum)(x, y, n, apart, width, room, stream);
 }
 #endif
 
 static void TYPED(cumprod)(CUMULATIVE_ARGUMENTS)
 {
-    TYPED(cumulate)(x, y, n, apart, width, room, 1, TYPED(cum_mul));
+    TYPED(cumulate)(x, y, n, apart, width, room, stream, 1, TYPED(cum_mul));
 }
 
 static void TYPED(cummax)(CUMULATIVE_ARGUMENTS)
 {
-    TYPED(cumulate)(x, y, n, apart, width, room, CUM_LOW, TYPED(cum_larger));
+    TYPED(cumulate)(x, y, n, apart, width, room, stream, CUM_LOW, TYPED(cum_larger));
 }
 
 static void TYPED(cummin)(CUMULATIVE_ARGUMENTS)
 {
-    TYPED(cumulate)(x, y, n, apart, width, room, CUM_HIGH, TYPED(cum_smaller));
+    TYPED(cumulate)(x, y, n, apart, width, room, stream, CUM_HIGH, TYPED(cum_smaller));
 }
 
 #undef CUM_UNSIGNED
