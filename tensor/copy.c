@@ -9,9 +9,11 @@
 
 /*
  * A box is first brought into the order in which its places are written, and dimensions that
- * continue one another are merged. What remains is one of three cases:
+ * continue one another are merged; elements that always come together become one. What remains is
+ * one of four cases:
  *
  *     rows         the innermost dimension adjoins on the writing side: row by row
+ *     blocks       ... and so do others, with few bytes together: one place of many at a time
  *     transposed   ... but another one adjoins on the reading side: tile by tile, so that every
  *                  cache line is read whole once and written whole once
  *     scattered    neither adjoins: element by element
@@ -39,6 +41,8 @@ enum {
     MOST_TURNED = 64, /* of pieces with tiles */
     RUN = 2 * LINE,   /* bytes of a column that a block of tiles takes */
     PITCH = RUN + 16, /* of its buffer: no power of two */
+    BUFFER = 4096,    /* of what goes past the caches in short pieces */
+    SOME = 8,         /* blocks that are worth it */
     AHEAD = 8,        /* columns that are fetched before they are needed */
     START = 16,       /* lines of the next row that are prefetched: hardware foresees the others */
 };
@@ -80,23 +84,32 @@ typedef struct box {
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-void copy_row(size_t element, int64_t n, const void *from, int64_t from_stride, void *to,
-              int64_t to_stride)
+/* copy_row with steps in bytes, which need not be whole elements. */
+static void copy_steps(size_t element, int64_t n, const char *from, int64_t from_step, char *to,
+                       int64_t to_step)
 {
-    if (to_stride == 1 && from_stride == 1) {
+    const int64_t size = (int64_t)element;
+    if (to_step == size && from_step == size) {
         memcpy(to, from, (size_t)n * element);
         return;
     }
-    if (to_stride == 1 && from_stride == 0) {
+    if (to_step == size && from_step == 0) {
         copy_fill_row(element, from, to, n);
         return;
     }
     switch (element) {
-    case 1: copy_row_u8(n, from, from_stride, to, to_stride); break;
-    case 2: copy_row_u16(n, from, from_stride, to, to_stride); break;
-    case 4: copy_row_u32(n, from, from_stride, to, to_stride); break;
-    default: copy_row_u64(n, from, from_stride, to, to_stride);
+    case 1: copy_steps_u8(n, from, from_step, to, to_step); break;
+    case 2: copy_steps_u16(n, from, from_step, to, to_step); break;
+    case 4: copy_steps_u32(n, from, from_step, to, to_step); break;
+    default: copy_steps_u64(n, from, from_step, to, to_step);
     }
+}
+
+void copy_row(size_t element, int64_t n, const void *from, int64_t from_stride, void *to,
+              int64_t to_stride)
+{
+    const int64_t size = (int64_t)element;
+    copy_steps(element, n, from, from_stride * size, to, to_stride * size);
 }
 
 void copy_fill_row(size_t element, const void *value, void *to, int64_t n)
@@ -164,12 +177,13 @@ void copy_stream(void *to, const void *from, size_t bytes)
 
 static void stream_fill(size_t element, const void *value, char *to, int64_t n)
 {
-    char line[LINE] __attribute__((aligned(LINE)));
+    char values[2 * LINE];
     size_t bytes = (size_t)n * element, head = -(uintptr_t)to & (LINE - 1);
-    copy_fill_row(element, value, line, (int64_t)(LINE / element));
+    copy_fill_row(element, value, values, (int64_t)(sizeof values / element));
     if (head > bytes) head = bytes;
     const size_t end = head + (bytes - head) / LINE * LINE;
-    memcpy(to, line, head);
+    const char *line = values + head % element;
+    memcpy(to, values, head);
     stream_lines(to + head, line, 0, (end - head) / LINE);
     memcpy(to + end, line, bytes - end);
 }
@@ -193,10 +207,10 @@ static void turn_plainly(size_t element, int64_t rows, int64_t columns, const ch
     int64_t size = (int64_t)element;
     if (columns < rows)
         for (int64_t c = 0; c < columns; c++)
-            copy_row(element, rows, from + c * from_step, 1, to + c * size, to_step / size);
+            copy_steps(element, rows, from + c * from_step, size, to + c * size, to_step);
     else
         for (int64_t r = 0; r < rows; r++)
-            copy_row(element, columns, from + r * size, from_step / size, to + r * to_step, 1);
+            copy_steps(element, columns, from + r * size, from_step, to + r * to_step, size);
 }
 
 /* Tiles of one row of them, in `lines`: runs of `bytes` bytes in `to`. */
@@ -253,6 +267,87 @@ static void transposed(const box *b, int64_t rows, int64_t columns, const char *
                  to + whole_rows * to_step, to_step);
 }
 
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+/* So few bytes that a call of memcpy would cost more than the copy; not 0. */
+static inline __attribute__((always_inline)) void copy_few(char *to, const char *from, int64_t n)
+{
+    if (n >= 16) {
+        for (int64_t at = 0; at < n - 16; at += 16) memcpy(to + at, from + at, 16);
+        memcpy(to + n - 16, from + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + n - 4, from + n - 4, 4);
+    } else {
+        for (int64_t i = 0; i < n; i++) to[i] = from[i];
+    }
+}
+
+static inline __attribute__((always_inline)) void copy_runs_of(int64_t bytes, int64_t n,
+                                                               const char *from, int64_t from_step,
+                                                               char *to, int64_t to_step)
+{
+    for (int64_t i = 0; i < n; i++) copy_few(to + i * to_step, from + i * from_step, bytes);
+}
+
+/* n runs of so many bytes. */
+static void copy_runs(int64_t bytes, int64_t n, const char *from, int64_t from_step, char *to,
+                      int64_t to_step)
+{
+    switch (bytes) { /* the usual ones: the compiler knows their length */
+    case 12: copy_runs_of(12, n, from, from_step, to, to_step); break;
+    case 16: copy_runs_of(16, n, from, from_step, to, to_step); break;
+    case 32: copy_runs_of(32, n, from, from_step, to, to_step); break;
+    case 64: copy_runs_of(64, n, from, from_step, to, to_step); break;
+    default: copy_runs_of(bytes, n, from, from_step, to, to_step);
+    }
+}
+
+/*
+ * The innermost dimensions whose places adjoin, as long as they are short together, are a block.
+ * The first of them, if the next dimension outside adjoins too and has some of them; else the rank.
+ */
+static int block_of(const box *b)
+{
+    int first = b->rank;
+    int64_t bytes = (int64_t)b->element;
+    while (first > 1 && b->to_step[first - 1] == bytes && bytes * b->shape[first - 1] <= RUN)
+        bytes *= b->shape[--first];
+    return b->to_step[first - 1] == bytes && b->shape[first - 1] >= SOME ? first : b->rank;
+}
+
+/* n blocks, so many bytes apart: in turn what is at each of their places, from dimension d on. */
+static void copy_blocks(const box *b, int d, int64_t n, const char *from, int64_t from_step,
+                        char *to, int64_t to_step)
+{
+    const int64_t element = (int64_t)b->element;
+    if (d == b->rank) {
+        copy_steps(b->element, n, from, from_step, to, to_step);
+    } else if (d == b->rank - 1 && b->from_step[d] == element) {
+        copy_runs(b->shape[d] * element, n, from, from_step, to, to_step);
+    } else {
+        for (int64_t i = 0; i < b->shape[d]; i++)
+            copy_blocks(b, d + 1, n, from + i * b->from_step[d], from_step, to + i * b->to_step[d],
+                        to_step);
+    }
+}
+
+/* The blocks from dimension d on along the dimension outside; past the caches by way of a buffer. */
+static void copy_many_blocks(const box *b, int d, const char *from, char *to)
+{
+    char buffer[BUFFER] __attribute__((aligned(LINE)));
+    const int64_t n = b->shape[d - 1], from_step = b->from_step[d - 1], bytes = b->to_step[d - 1];
+    const int64_t most = BUFFER / bytes;
+    for (int64_t i = 0; i < n; i += most, from += most * from_step, to += most * bytes) {
+        const int64_t some = n - i < most ? n - i : most;
+        copy_blocks(b, d, some, from, from_step, b->stream ? buffer : to, bytes);
+        if (b->stream) copy_stream(to, buffer, (size_t)(some * bytes));
+    }
+}
+
 /* ---- Boxes ----------------------------------------------------------------------------------- */
 
 static int64_t size_of(int64_t step)
@@ -286,6 +381,31 @@ static void merge(box *b)
         b->to_step[n - 1] = b->to_step[i];
     }
     b->rank = n;
+}
+
+/* Elements that always come together become one. */
+static void widen(box *b)
+{
+    const int last = b->rank - 1;
+    const int64_t size = (int64_t)b->element, bytes = b->shape[last] * size;
+    if (last == 0 || b->from_step[last] != size || b->to_step[last] != size) return;
+    if (bytes != 2 && bytes != 4 && bytes != 8) return;
+    b->element = (size_t)bytes;
+    b->rank--;
+}
+
+/* Dimensions that are read backwards are gone through from the other end, if they can be turned
+ * against the innermost one then. */
+static void face_forward(box *b)
+{
+    const int64_t element = (int64_t)b->element;
+    for (int i = 0; i < b->rank - 1; i++) {
+        if (b->from_step[i] != -element) continue;
+        b->from += (b->shape[i] - 1) * b->from_step[i];
+        b->to += (b->shape[i] - 1) * b->to_step[i];
+        b->from_step[i] = element;
+        b->to_step[i] = -b->to_step[i];
+    }
 }
 
 /* The dimension to turn against the innermost one, -1 if rows do as well. */
@@ -323,27 +443,41 @@ static void copy_rows(const box *b, int64_t n, size_t bytes, const char *from, i
 }
 
 /* A row whose elements don't adjoin; past the caches by way of a buffer. */
-static void copy_apart(const box *b, int64_t n, const char *from, int64_t from_stride, char *to,
-                       int64_t to_stride)
+static void copy_apart(const box *b, int64_t n, const char *from, int64_t from_step, char *to,
+                       int64_t to_step)
 {
-    char buffer[64 * LINE] __attribute__((aligned(LINE)));
-    const int64_t element = (int64_t)b->element, most = (int64_t)sizeof buffer / element;
-    if (!b->stream || to_stride != 1 || from_stride == 0) {
-        copy_row(b->element, n, from, from_stride, to, to_stride);
+    char buffer[BUFFER] __attribute__((aligned(LINE)));
+    const int64_t element = (int64_t)b->element, most = BUFFER / element;
+    if (!b->stream || to_step != element) {
+        copy_steps(b->element, n, from, from_step, to, to_step);
+        return;
+    }
+    if (from_step == 0) {
+        stream_fill(b->element, from, to, n);
         return;
     }
     for (int64_t i = 0; i < n; i += most) {
         const int64_t some = n - i < most ? n - i : most;
-        copy_row(b->element, some, from + i * from_stride * element, from_stride, buffer, 1);
+        copy_steps(b->element, some, from + i * from_step, from_step, buffer, element);
         copy_stream(to + i * element, buffer, (size_t)(some * element));
     }
 }
 
-/* The innermost dimension, and one of those around it. */
+/* Dimensions that are copied together: the innermost and one of those around it, or blocks. */
 typedef struct plane {
-    int turned;  /* the one to turn against the innermost; -1: rows */
+    int turned; /* the one to turn against the innermost; -1: rows */
+    bool blocks;
     int outside; /* the one around, -1 if there is none */
+    int inner;   /* the innermost, or the first of a block's */
 } plane;
+
+static plane plane_of(const box *b)
+{
+    const int turned = partner(b), last = b->rank - 1, block = block_of(b);
+    if (turned >= 0) return (plane){turned, false, turned, last};
+    if (block < b->rank) return (plane){-1, true, block - 1, block};
+    return (plane){-1, false, last - 1, last};
+}
 
 static void copy_plane(const box *b, plane p, const char *from, char *to)
 {
@@ -352,21 +486,22 @@ static void copy_plane(const box *b, plane p, const char *from, char *to)
     const int64_t from_step = i < 0 ? 0 : b->from_step[i], to_step = i < 0 ? 0 : b->to_step[i];
     if (p.turned >= 0)
         transposed(b, n, b->shape[last], from, b->from_step[last], to, to_step);
+    else if (p.blocks)
+        copy_many_blocks(b, p.inner, from, to);
     else if (b->from_step[last] == element && b->to_step[last] == element)
         copy_rows(b, n, (size_t)(b->shape[last] * element), from, from_step, to, to_step);
     else
         for (int64_t k = 0; k < n; k++)
-            copy_apart(b, b->shape[last], from + k * from_step, b->from_step[last] / element,
-                       to + k * to_step, b->to_step[last] / element);
+            copy_apart(b, b->shape[last], from + k * from_step, b->from_step[last],
+                       to + k * to_step, b->to_step[last]);
 }
 
 static void copy_one(const box *b)
 {
-    const int turned = partner(b);
-    const plane p = {turned, turned >= 0 ? turned : b->rank - 2};
+    const plane p = plane_of(b);
     int loop[COPY_MAX_RANK], n = 0;
     int64_t at[COPY_MAX_RANK] = {0};
-    for (int i = 0; i < b->rank - 1; i++)
+    for (int i = 0; i < p.inner; i++)
         if (i != p.outside) loop[n++] = i;
     const char *from = b->from;
     char *to = b->to;
@@ -480,6 +615,8 @@ void copy_box(size_t element, int rank, const int64_t *shape, const void *from,
         return;
     }
     merge(&b);
+    widen(&b);
+    face_forward(&b);
     b.stream = bytes >= COPY_FAR_BYTES;
     if (bytes < SMALL_BYTES)
         copy_one(&b);

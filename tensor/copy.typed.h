@@ -1,26 +1,33 @@
-/* Rows and tiles of elements of one size. */
+/* Rows and tiles of elements of one size, which may be several of a tensor's: at any address. */
 
-static void TYPED(copy_row)(int64_t n, const void *from, int64_t from_stride, void *to,
-                            int64_t to_stride)
+typedef NUMBER TYPED(cell) __attribute__((aligned(1), may_alias));
+
+/* Steps are in bytes. */
+static void TYPED(copy_steps)(int64_t n, const char *restrict from, int64_t from_step,
+                              char *restrict to, int64_t to_step)
 {
-    const NUMBER *restrict a = from;
-    NUMBER *restrict b = to;
-    if (to_stride != 1)
-        for (int64_t i = 0; i < n; i++) b[i * to_stride] = a[i * from_stride];
-    else if (from_stride == 1)
-        for (int64_t i = 0; i < n; i++) b[i] = a[i];
-    else if (from_stride == -1)
-        for (int64_t i = 0; i < n; i++) b[i] = a[-i];
-    else if (from_stride == 2)
-        for (int64_t i = 0; i < n; i++) b[i] = a[2 * i];
+    enum { SIZE = sizeof(NUMBER) };
+#define FROM(i) ((const TYPED(cell) *)from)[i]
+#define TO(i)   ((TYPED(cell) *)to)[i]
+    if (to_step != SIZE)
+        for (int64_t i = 0; i < n; i++)
+            *(TYPED(cell) *)(to + i * to_step) = *(const TYPED(cell) *)(from + i * from_step);
+    else if (from_step == SIZE)
+        for (int64_t i = 0; i < n; i++) TO(i) = FROM(i);
+    else if (from_step == -SIZE)
+        for (int64_t i = 0; i < n; i++) TO(i) = FROM(-i);
+    else if (from_step == 2 * SIZE)
+        for (int64_t i = 0; i < n; i++) TO(i) = FROM(2 * i);
     else
-        for (int64_t i = 0; i < n; i++) b[i] = a[i * from_stride];
+        for (int64_t i = 0; i < n; i++) TO(i) = *(const TYPED(cell) *)(from + i * from_step);
+#undef FROM
+#undef TO
 }
 
 static void TYPED(copy_fill)(const void *value, void *to, int64_t n)
 {
-    const NUMBER v = *(const NUMBER *)value;
-    NUMBER *b = to;
+    const NUMBER v = *(const TYPED(cell) *)value;
+    TYPED(cell) *b = to;
     for (int64_t i = 0; i < n; i++) b[i] = v;
 }
 
