@@ -221,6 +221,11 @@ static void interrupts_while_keys_come(void **unused)
     assert_true(modes.c_lflag & NOFLSH);
     for (int i = 0; i < 20; i++) give_up("x:arg\t\t\t\t", "argpartition");
     enter("2 + 3", "5");
+    /* of lines that come with Ctrl-C behind them at most the first is run */
+    type("first = 1\rsecond = 2\rthird = 3\r\003");
+    rest();
+    enter("second", "nil");
+    enter("third", "nil");
     leave();
 }
 

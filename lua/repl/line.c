@@ -107,7 +107,6 @@ static int next_byte(char *byte)
         } else if (errno != EINTR) {
             return -1;
         } else if (repl_pressed()) {
-            tcflush(STDIN_FILENO, TCIFLUSH);
             return -1;
         } else {
             answer_signals();
@@ -395,6 +394,14 @@ void line_close(void)
     history_path = NULL;
 }
 
+/* Whether Ctrl-C was pressed; what was typed before is dropped then, also behind the line's end. */
+static bool given_up(void)
+{
+    if (!repl_interrupted()) return false;
+    tcflush(STDIN_FILENO, TCIFLUSH);
+    return true;
+}
+
 static line_result read_edited(lua_State *L, const char *prompt)
 {
     int size = 0;
@@ -403,7 +410,7 @@ static line_result read_edited(lua_State *L, const char *prompt)
     el_set(editor, EL_PREP_TERM, 1); /* before the prompt is visible and can be answered */
     const char *line = el_gets(editor, &size);
     leave_signals();
-    if (repl_interrupted()) {
+    if (given_up()) {
         fputs("^C\n", stdout);
         return LINE_INTERRUPTED;
     }
@@ -440,7 +447,7 @@ static line_result read_plain(lua_State *L, const char *prompt)
 line_result line_read(lua_State *L, const char *prompt)
 {
     fflush(stdout);
-    repl_interrupted(); /* a Ctrl-C while nothing was running is ignored */
+    given_up(); /* a Ctrl-C while nothing was running is ignored */
     return editor && fits_screen() ? read_edited(L, prompt) : read_plain(L, prompt);
 }
 

@@ -36,7 +36,7 @@ void repl_call_open(lua_State *L);
  * stops fails with "interrupted". Returns Lua's status. */
 int repl_call(lua_State *L, int arguments, int results, bool briefly);
 
-/* Whether Ctrl-C was pressed outside repl_call; clears that. */
+/* Whether Ctrl-C was pressed outside repl_call; repl_interrupted clears that, too. */
 bool repl_pressed(void);
 bool repl_interrupted(void);
 
