@@ -5,7 +5,7 @@
  * computed by blocks: for some rows, one block of columns after the other, with the largest score
  * and the sum of the exponentials of each row carried along (Milakov and Gimelshein, "Online
  * normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022). The gradient
- * computes each block again from the logarithm of that sum. Borders of blocks depend on nothing.
+ * computes each block again from the logarithm of that sum. Borders of blocks depend on is_causal alone.
  */
 #ifndef EDDY_OPS_ATTENTION_H
 #define EDDY_OPS_ATTENTION_H
@@ -17,6 +17,8 @@
 /* Of a block, at most; rows that see up to themselves are cut smaller, so that less is computed
  * that none of them sees. */
 enum { ATTENTION_ROWS = 128, ATTENTION_CAUSAL_ROWS = 64, ATTENTION_COLUMNS = 256 };
+_Static_assert(ATTENTION_COLUMNS % ATTENTION_CAUSAL_ROWS == 0,
+               "a block of columns begins where one of rows does");
 
 /* Of the mask: none; true where a source takes part; numbers that are added to the scores. */
 typedef enum attention_mask { MASK_NONE, MASK_BOOL, MASK_F32, MASK_F64 } attention_mask;
@@ -69,7 +71,7 @@ ED_OPTIONS(attention_attrs, ATTENTION_ATTRS);
 typedef struct attention {
     int64_t heads, group; /* of query in the whole batch; how many share a key */
     int64_t targets, sources, size, values;
-    int64_t rows; /* of a block */
+    int64_t rows; /* of a block, at most */
     double scale;
     attention_mask mask;
 } attention;
@@ -107,7 +109,8 @@ attention_room attention_room_of(const attention_work *w, int worker);
 const char *attention_head(const attention_work *w, const ed_tensor *x, int64_t head,
                            int64_t group);
 
-/* How many columns the block at [row, column] has: those that some row of it sees. */
+/* How many columns the block at [row, column] has: those that some row of a whole block would see;
+ * behind the last row none. */
 int64_t attention_columns(const attention_work *w, int64_t row, int64_t column);
 
 /* That block of a head, without numbers yet; what dropout keeps of it is in the room. */

@@ -5,6 +5,13 @@
 
 #include "ops/kernels/lanes.h"
 
+/* The columns that a row sees: the first ones of the block. */
+static int64_t attention_seen(const attention_block *b, int64_t row)
+{
+    const int64_t seen = b->row + row + 1 - b->column;
+    return b->causal && seen < b->columns ? seen : b->columns;
+}
+
 #define TYPE f32
 #include "ops/attention.typed.h"
 #define TYPE f64

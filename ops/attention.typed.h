@@ -1,12 +1,5 @@
 /* The loops of attention for one float type. */
 
-/* The columns that a row sees: the first ones of the block. */
-static int64_t TYPED(attention_seen)(const attention_block *b, int64_t row)
-{
-    const int64_t seen = b->row + row + 1 - b->column;
-    return !b->causal || seen > b->columns ? b->columns : seen > 0 ? seen : 0;
-}
-
 /* s = scale s + mask. */
 static void TYPED(attention_add_mask)(const attention_block *b, int64_t at, NUMBER *s, int64_t n)
 {
@@ -21,24 +14,24 @@ static void TYPED(attention_add_mask)(const attention_block *b, int64_t at, NUMB
     }
 }
 
-/* Masks the first n scores of a row. Returns by what they are still to be multiplied: a number
- * above 0, so that the largest of them stays the largest. */
+/* Masks the first n scores of a row; scales them unless that can wait. Returns the scale that is
+ * still to be applied, above 0, so that the largest score stays the largest. */
 static NUMBER TYPED(attention_mask_row)(const attention_block *b, int64_t row, NUMBER *s, int64_t n)
 {
     const int64_t at = (b->row + row) * b->mask_row + b->column * b->mask_column;
-    NUMBER left = (NUMBER)b->scale;
+    NUMBER scale = (NUMBER)b->scale;
     if (b->kind == MASK_F32 || b->kind == MASK_F64) {
         TYPED(attention_add_mask)(b, at, s, n);
-        left = 1;
-    } else if (!(left > 0)) {
-        for (int64_t i = 0; i < n; i++) s[i] *= left;
-        left = 1;
+        scale = 1;
+    } else if (!(scale > 0)) {
+        for (int64_t i = 0; i < n; i++) s[i] *= scale;
+        scale = 1;
     }
     if (b->kind == MASK_BOOL) {
         const uint8_t *mask = (const uint8_t *)b->mask + at;
         for (int64_t i = 0; i < n; i++) s[i] = mask[i * b->mask_column] ? s[i] : (NUMBER)-INFINITY;
     }
-    return left;
+    return scale;
 }
 
 /* What dropout leaves of a row. */
@@ -54,7 +47,7 @@ static void TYPED(attention_exponentials)(const attention_block *b, void *scores
 {
     for (int64_t r = 0; r < b->rows; r++) {
         NUMBER *s = (NUMBER *)scores + r * b->stride, *total = (NUMBER *)sum + r;
-        const int64_t seen = TYPED(attention_seen)(b, r);
+        const int64_t seen = attention_seen(b, r);
         const NUMBER scale = TYPED(attention_mask_row)(b, r, s, seen);
         const NUMBER before = ((NUMBER *)largest)[r];
         const NUMBER here = scale * lanes_row(LANES_MAX, LANES_ITSELF, s, seen, 0);
@@ -65,6 +58,7 @@ static void TYPED(attention_exponentials)(const attention_block *b, void *scores
             memset(s, 0, (size_t)b->columns * sizeof *s);
             continue;
         }
+        /* of the first numbers: 0 without a power */
         const NUMBER change = before == (NUMBER)-INFINITY ? 0 : TYPED(number_exp)(before - m);
         ((NUMBER *)rescale)[r] = change;
         *total = *total * change + lanes_exp(s, s, seen, scale, m, NULL);
@@ -100,7 +94,7 @@ static void TYPED(attention_probabilities)(const attention_block *b, void *score
     for (int64_t r = 0; r < b->rows; r++) {
         NUMBER *s = (NUMBER *)scores + r * b->stride;
         const NUMBER l = ((const NUMBER *)logsumexp)[r];
-        const int64_t seen = l == (NUMBER)-INFINITY ? 0 : TYPED(attention_seen)(b, r);
+        const int64_t seen = l == (NUMBER)-INFINITY ? 0 : attention_seen(b, r);
         const VECTOR scale = TYPED(vset)(TYPED(attention_mask_row)(b, r, s, seen));
         const VECTOR m = TYPED(vset)(l);
         memset(s + seen, 0, (size_t)(b->columns - seen) * sizeof *s);

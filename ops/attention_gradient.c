@@ -78,7 +78,9 @@ static attention_matrix rows_from(attention_matrix x, int64_t row)
     return (attention_matrix){x.data + row * x.row, x.row, x.column};
 }
 
-/* What one block adds to the three gradients; `first`: to those of key and value, as the first. */
+/* What one block adds to the three gradients. `first`: the block is the first of its columns, and
+ * sets their gradients of key and value. Column 0, which every row sees, comes first and sets that
+ * of query. */
 static void block_gradient(const attention_work *w, const attention_room *room, int64_t head,
                            int64_t row, int64_t column, bool first)
 {
@@ -109,22 +111,23 @@ static void block_gradient(const attention_work *w, const attention_room *room, 
 }
 
 /* The gradients of key and value in one block of columns, from the heads of query that share it. */
-static void column_gradient(const attention_work *w, const attention_room *room, int64_t of,
+static void column_gradient(const attention_work *w, const attention_room *room, int64_t key_head,
                             int64_t column)
 {
     const attention *a = w->a;
-    /* The first rows that see some of the columns, and what of these they see: where rows see up to
-     * themselves, the rest begins with zeros. */
-    const int64_t begin = w->o->is_causal ? column / a->rows * a->rows : 0;
-    const int64_t seen = attention_columns(w, begin, column), left = a->sources - column;
-    const int64_t unseen = (left < ATTENTION_COLUMNS ? left : ATTENTION_COLUMNS) - seen;
+    /* The first block of rows sets its columns of the two gradients, later ones add to them. Later
+     * rows see more columns where they see up to themselves: those begin as zeros. */
+    const int64_t begin = w->o->is_causal ? column : 0, left = a->sources - column;
+    const int64_t all = left < ATTENTION_COLUMNS ? left : ATTENTION_COLUMNS;
+    const int64_t seen = attention_columns(w, begin, column), first = key_head * a->group;
     for (int i = 1; i < 3; i++) {
-        const dense y = head_of(w, w->outputs[i], of, a->sources, i == 1 ? a->size : a->values);
-        memset(y.data + (column + seen) * y.line, 0, (size_t)(unseen * y.line));
+        const dense y =
+            head_of(w, w->outputs[i], key_head, a->sources, i == 1 ? a->size : a->values);
+        memset(y.data + (column + seen) * y.line, 0, (size_t)((all - seen) * y.line));
     }
-    for (int64_t head = of * a->group; head < (of + 1) * a->group; head++)
+    for (int64_t head = first; head < first + a->group; head++)
         for (int64_t row = begin; row < a->targets; row += a->rows)
-            block_gradient(w, room, head, row, column, head == of * a->group && row == begin);
+            block_gradient(w, room, head, row, column, head == first && row == begin);
 }
 
 static void gradient_heads(int64_t first, int64_t last, int worker, void *user)

@@ -216,10 +216,10 @@ VECTOR_INLINE NUMBER TYPED(lanes_exp)(const NUMBER *x, NUMBER *y, int64_t n, NUM
             for (int v = 0; v < N; v++) {
                 const int64_t at = i + v * VECTOR_LANES, left = end - at;
                 if (left <= 0) break;
-                VECTOR e = vexp_down(TYPED(lanes_some)(x + at, left, 0) * scale - m);
+                const VECTOR some = TYPED(lanes_some)(x + at, left, (NUMBER)-INFINITY);
+                const VECTOR e = vexp_down(some * scale - m);
                 TYPED(lanes_put)(y + at, e, left);
-                acc[v] +=
-                    left >= VECTOR_LANES ? e : vselect(TYPED(lanes_first)(left), e, TYPED(vset)(0));
+                acc[v] += e;
             }
         }
         total += TYPED(lanes_across)(LANES_SUM, acc);

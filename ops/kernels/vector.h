@@ -201,10 +201,11 @@ VECTOR_INLINE vf64 vexp_parts_f64(vf64 high, vf64 low, vf64 *n)
 
 /* Beyond the limits the result is inf and 0, which costs no more than others; within, 2^n p is
  * rounded once, also to a denormal. */
-#define EXP_LEAST -104
+#define EXP_LEAST (-104)
 VECTOR_INLINE vf32 exp_everywhere(vf32 x)
 {
 #if defined(VECTOR_AVX512)
+    /* below EXP_LEAST n and m are anything, NaN too: the mask makes them 0 */
     const __mmask16 some = _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(EXP_LEAST), _CMP_NLT_UQ);
     vf32 n, m = vexp_parts_f32(vlesser_f32(vset_f32(89), x), vset_f32(0), &n);
     return (vf32)_mm512_maskz_scalef_ps(some, (__m512)(m + 1), (__m512)n);
@@ -217,10 +218,11 @@ VECTOR_INLINE vf32 exp_everywhere(vf32 x)
 /*
  * The same for a power e^x that stays a normal number, |x| <= EXP_NEAR, in fewer steps. exp_whole:
  * the whole n next to x / ln 2, and 2^n. What is exact of x - n ln 2 and the low rest of it give
- * e^x = (1 + exact + exp_rise) 2^n. From EXP_NONE on 1 + e^-x is 1, and what e^-x is multiplied
- * with does not make it denormal.
+ * e^x = (1 + exact + exp_rise) 2^n.
  */
 #define EXP_NEAR 87
+/* For 1 / (1 + e^-x), which is 1 from 17 on: x is limited to this, so that products of e^-x with
+ * the small rests stay normal. */
 #define EXP_NONE 60
 VECTOR_INLINE vf32 exp_whole(vf32 x, vf32 *power)
 {

@@ -738,7 +738,7 @@ VECTOR_INLINE vf64 vscale_f64(vf64 x, vf64 n)
 }
 #define vscale(x, n) VECTOR_CHOOSE(vscale, x)(x, n)
 
-/* x, but a zero of its sign where x 2^n surely is one, |x| being less than 2^10: a product that
+/* x, but a zero of its sign where x 2^n surely is one, |x| being at most 2^11: a product that
  * comes out denormal or is rounded to 0 takes a hundred times as long as others. */
 VECTOR_INLINE vf32 vscaled_away_f32(vf32 x, vf32 n)
 {
@@ -761,8 +761,8 @@ VECTOR_INLINE vf64 vscaled_away_f64(vf64 x, vf64 n)
 #endif
 }
 
-/* x 2^n in fewer steps for a whole n in -190 .. 63 (-1534 .. 511) and an |x| < 2^10. What is
- * rounded to 0 costs no more than the rest. */
+/* x 2^n in fewer steps for a whole n in -190 .. 63 (-1534 .. 511) and an |x| <= 2^11. What is
+ * far too small for a denormal costs no more than the rest. */
 VECTOR_INLINE vf32 vscale_down_f32(vf32 x, vf32 n)
 {
     x = vscaled_away_f32(x, n);
