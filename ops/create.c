@@ -1,5 +1,6 @@
 #include "ops/shape.h"
 #include "tensor/copy.h"
+#include "tensor/threads.h"
 #include <math.h>
 #include <string.h>
 
@@ -270,6 +271,45 @@ ed_tensor *ed_eye_with(int64_t rows, const ed_eye_options *options)
                       ED_OPTIONS_FROM(ED_EYE_OPTIONS, options, eye_attrs, .rows = rows));
 }
 
+/* ---- Numbers that follow from their places --------------------------------------------------- */
+
+enum { STRIP_BYTES = HARD(64, 4096) }; /* of numbers that are made at a time */
+
+/* Makes numbers first..first+n-1 of a result at `to`. */
+typedef void (*numbers_function)(const void *attrs, ed_dtype dtype, int64_t first, int32_t n,
+                                 void *to);
+
+typedef struct numbers {
+    const ed_call *call;
+    numbers_function some;
+    bool stream; /* past the caches */
+} numbers;
+
+static void numbers_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const numbers *m = user;
+    const ed_tensor *y = m->call->outputs[0];
+    const int64_t element = (int64_t)dtype_size(y->dtype), most = STRIP_BYTES / element;
+    char strip[STRIP_BYTES] __attribute__((aligned(COPY_LINE)));
+    (void)worker;
+    for (int64_t i = first; i < last; i += most) {
+        const int64_t n = last - i < most ? last - i : most;
+        char *to = y->data + i * element;
+        m->some(m->call->attrs, y->dtype, i, (int32_t)n, m->stream ? strip : to);
+        if (m->stream) copy_stream(to, strip, (size_t)(n * element));
+    }
+    if (m->stream) copy_stream_end();
+}
+
+static bool make_numbers(ed_call *call, numbers_function some)
+{
+    const ed_tensor *y = call->outputs[0];
+    const int64_t bytes = y->size * (int64_t)dtype_size(y->dtype);
+    numbers m = {.call = call, .some = some, .stream = bytes >= COPY_FAR_BYTES};
+    if (y->size) threads_run(y->size, OPS_PARALLEL_WORK, numbers_range, &m);
+    return true;
+}
+
 /* ---- range ----------------------------------------------------------------------------------- */
 
 #define RANGE_ATTRS(FIELD, T)                                                                      \
@@ -334,32 +374,32 @@ static bool range_infer(ed_call *call)
     return ed_call_output(call, 0, dtype, 1, &n);
 }
 
-#define RANGE_AS(type)                                                                             \
-    for (int64_t i = 0; i < n; i++) ((type *)y->data)[i] = (type)(start + i * delta);              \
+/* Floats are start + i delta in double precision, rounded once; integers are exact. */
+#define RANGE_FLOATS(type)                                                                         \
+    for (int32_t i = 0; i < n; i++)                                                                \
+        ((type *)to)[i] = (type)(r->start + ((double)first + i) * r->delta);                       \
+    break
+#define RANGE_INTEGERS(type)                                                                       \
+    for (int64_t i = 0; i < n; i++) ((type *)to)[i] = (type)(start + (first + i) * delta);         \
     break
 
-/* Floats are start + i delta in double precision, rounded once; integers are exact. */
+static void range_some(const void *attrs, ed_dtype dtype, int64_t first, int32_t n, void *to)
+{
+    const range_attrs *r = attrs;
+    const bool floats = dtype == ED_FLOAT32 || dtype == ED_FLOAT64;
+    const int64_t start = floats ? 0 : (int64_t)r->start, delta = floats ? 0 : (int64_t)r->delta;
+    switch (dtype) {
+    case ED_FLOAT32: RANGE_FLOATS(float);
+    case ED_FLOAT64: RANGE_FLOATS(double);
+    case ED_INT32: RANGE_INTEGERS(int32_t);
+    case ED_INT64: RANGE_INTEGERS(int64_t);
+    default: RANGE_INTEGERS(uint8_t);
+    }
+}
+
 static bool range_kernel(ed_call *call)
 {
-    const range_attrs *r = call->attrs;
-    ed_tensor *y = call->outputs[0];
-    int64_t n = y->size;
-    if (y->dtype == ED_FLOAT32 || y->dtype == ED_FLOAT64) {
-        double start = r->start, delta = r->delta;
-        if (y->dtype == ED_FLOAT32)
-            for (int64_t i = 0; i < n; i++)
-                ((float *)y->data)[i] = (float)(start + (double)i * delta);
-        else
-            for (int64_t i = 0; i < n; i++) ((double *)y->data)[i] = start + (double)i * delta;
-        return true;
-    }
-    int64_t start = (int64_t)r->start, delta = (int64_t)r->delta;
-    switch (y->dtype) {
-    case ED_INT32: RANGE_AS(int32_t);
-    case ED_INT64: RANGE_AS(int64_t);
-    default: RANGE_AS(uint8_t);
-    }
-    return true;
+    return make_numbers(call, range_some);
 }
 
 static bool range_plain(const ed_call *call)
@@ -409,25 +449,34 @@ static bool linspace_infer(ed_call *call)
            ed_call_output(call, 0, dtype, 1, &attrs->num);
 }
 
-/* The last is stop exactly; the step is formed so that it can't overflow when its ends lie far
- * apart. */
-static double linspace_at(const linspace_attrs *attrs, int64_t i)
+/* The ends are exact. Number i, if they lie so far apart that a step overflows. */
+static double linspace_far(const linspace_attrs *a, int64_t i)
 {
-    double gaps = (double)(attrs->num - 1);
-    if (attrs->num > 1 && i == attrs->num - 1) return attrs->stop;
-    if (i == 0) return attrs->start;
-    double step = (attrs->stop - attrs->start) / gaps;
-    if (isinf(step))
-        return attrs->start * ((gaps - (double)i) / gaps) + attrs->stop * ((double)i / gaps);
-    return attrs->start + (double)i * step;
+    const double gaps = (double)(a->num - 1);
+    return a->start * ((gaps - (double)i) / gaps) + a->stop * ((double)i / gaps);
+}
+
+static void linspace_some(const void *attrs, ed_dtype dtype, int64_t first, int32_t n, void *to)
+{
+    const linspace_attrs *a = attrs;
+    const double gaps = (double)(a->num - 1), step = (a->stop - a->start) / gaps;
+    const int32_t begin = first == 0, end = first + n == a->num && a->num > 1 ? n - 1 : n;
+    if (isinf(step)) {
+        for (int32_t i = begin; i < end; i++) dtype_store(dtype, to, i, linspace_far(a, first + i));
+    } else if (dtype == ED_FLOAT32) {
+        for (int32_t i = begin; i < end; i++)
+            ((float *)to)[i] = (float)(a->start + ((double)first + i) * step);
+    } else {
+        for (int32_t i = begin; i < end; i++)
+            ((double *)to)[i] = a->start + ((double)first + i) * step;
+    }
+    if (begin) dtype_store(dtype, to, 0, a->start);
+    if (end < n) dtype_store(dtype, to, end, a->stop);
 }
 
 static bool linspace_kernel(ed_call *call)
 {
-    ed_tensor *y = call->outputs[0];
-    for (int64_t i = 0; i < y->size; i++)
-        dtype_store(y->dtype, y->data, i, linspace_at(call->attrs, i));
-    return true;
+    return make_numbers(call, linspace_some);
 }
 
 static bool linspace_plain(const ed_call *call)
