@@ -58,18 +58,20 @@ VECTOR_INLINE void TYPED(cast_to_integers)(int64_t n, const NUMBER *restrict fro
 #endif
 }
 
-/* To a 16-bit float, through strips of float32 that round as the numbers would. */
+/* To a 16-bit float: from float32 at once, from others through strips of it that round as they
+ * would. */
 VECTOR_INLINE void TYPED(cast_to_half)(int64_t n, const NUMBER *restrict from, uint16_t *to,
-                                       const bool brain)
+                                       void (*halves)(int64_t n, const float *from, uint16_t *to))
 {
+    if (_Generic(*from, float : true, default : false)) {
+        halves(n, (const float *)from, to);
+        return;
+    }
     for (int64_t first = 0; first < n; first += STRIP) {
         float strip[STRIP];
         const int64_t count = n - first < STRIP ? n - first : STRIP;
         for (int64_t i = 0; i < count; i++) strip[i] = TYPED(odd_from)(from[first + i]);
-        if (brain)
-            bfloats_from_floats(count, strip, to + first);
-        else
-            halves_from_floats(count, strip, to + first);
+        halves(count, strip, to + first);
     }
 }
 
@@ -96,8 +98,8 @@ static void TYPED(cast)(LOOP_ARGUMENTS)
     case ED_BOOL:
         for (int64_t i = 0; i < n; i++) truth[i] = from[i] != 0;
         break;
-    case ED_FLOAT16: TYPED(cast_to_half)(n, from, out, false); break;
-    case ED_BFLOAT16: TYPED(cast_to_half)(n, from, out, true); break;
+    case ED_FLOAT16: TYPED(cast_to_half)(n, from, out, halves_from_floats); break;
+    case ED_BFLOAT16: TYPED(cast_to_half)(n, from, out, bfloats_from_floats); break;
     default: TYPED(cast_to_integers)(n, from, out, dtype);
     }
 }
