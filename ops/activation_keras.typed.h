@@ -3,6 +3,10 @@
 static void TYPED(threshold)(LOOP_ARGUMENTS)
 {
     LOOP_USED;
+    if (stream) {
+        LOOP_STREAMED_SAME(TYPED(threshold), 1);
+        return;
+    }
     const NUMBER *restrict from = in[0];
     NUMBER *restrict to = out;
     const NUMBER threshold = (NUMBER)THRESHOLD_OF(attrs)->threshold;
@@ -16,6 +20,10 @@ static void TYPED(threshold)(LOOP_ARGUMENTS)
 static void TYPED(bounded_relu)(LOOP_ARGUMENTS)
 {
     LOOP_USED;
+    if (stream) {
+        LOOP_STREAMED_SAME(TYPED(bounded_relu), 1);
+        return;
+    }
     const ed_bounded_relu_options *o = attrs;
     const NUMBER *restrict from = in[0];
     NUMBER *restrict to = out;

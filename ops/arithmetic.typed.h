@@ -50,6 +50,10 @@ LOOP_HELPER NUMBER TYPED(pow_of)(NUMBER a, NUMBER b)
 static void TYPED(clip)(LOOP_ARGUMENTS)
 {
     LOOP_USED;
+    if (stream) {
+        LOOP_STREAMED_SAME(TYPED(clip), 1);
+        return;
+    }
     const NUMBER *restrict from = in[0];
     NUMBER *restrict to = out;
     const NUMBER low = CLIP_LOW((const clip_attrs *)attrs);
@@ -65,6 +69,10 @@ static void TYPED(clip)(LOOP_ARGUMENTS)
 static void TYPED(clip_gradient)(LOOP_ARGUMENTS)
 {
     LOOP_USED;
+    if (stream) {
+        LOOP_STREAMED_SAME(TYPED(clip_gradient), 2);
+        return;
+    }
     const NUMBER *restrict from_a = in[0], *restrict from_b = in[1];
     NUMBER *restrict to = out;
     const NUMBER low = CLIP_LOW((const clip_attrs *)attrs);

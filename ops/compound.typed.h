@@ -66,6 +66,10 @@ static void TYPED(sinc_slope)(LOOP_ARGUMENTS)
 static void TYPED(nan_to_num)(LOOP_ARGUMENTS)
 {
     LOOP_USED;
+    if (stream) {
+        LOOP_STREAMED_SAME(TYPED(nan_to_num), 1);
+        return;
+    }
     const ed_nan_to_num_options *o = attrs;
     const NUMBER *restrict from = in[0];
     NUMBER *restrict to = out;

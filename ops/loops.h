@@ -113,6 +113,11 @@ loop_streamed(elementwise_loop loop, int operands, const size_t *sizes, size_t s
     }
 }
 
+/* loop_streamed of a loop from TYPE to TYPE. */
+#define LOOP_STREAMED_SAME(loop, operands)                                                         \
+    loop_streamed(loop, operands, (const size_t[]){sizeof(NUMBER), sizeof(NUMBER)},                \
+                  sizeof(NUMBER), n, in, steps, out, attrs)
+
 /* loop_streamed of a loop whose operands have one type. */
 #define LOOP_STREAMED(loop, operands, type, result)                                                \
     loop_streamed(loop, operands, (const size_t[]){sizeof(number_##type), sizeof(number_##type)},  \

@@ -1,6 +1,7 @@
 /* Sums of lists: add_n, polyval. */
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "tensor/copy.h"
 #include "tensor/threads.h"
 #include <string.h>
 
@@ -31,6 +32,7 @@ static void add_n_range(int64_t first, int64_t last, int worker, void *user)
     const elementwise_table *table = ed_op_add.extra;
     const elementwise_loop add = (*table)[isa_level][call->outputs[0]->dtype];
     const int64_t element = (int64_t)dtype_size(call->outputs[0]->dtype);
+    const bool far = call->outputs[0]->size * element >= COPY_FAR_BYTES;
     char sums[2][ADD_BLOCK * sizeof(double)] __attribute__((aligned(64)));
     (void)worker;
     for (int64_t at = first; at < last; at += ADD_BLOCK) {
@@ -40,10 +42,11 @@ static void add_n_range(int64_t first, int64_t last, int worker, void *user)
             char *to =
                 i == call->n_inputs - 1 ? call->outputs[0]->data + at * element : sums[i % 2];
             add(n, (const void *const[]){sum, call->inputs[i]->data + at * element},
-                (const int[]){1, 1}, to, NULL, false);
+                (const int[]){1, 1}, to, NULL, i == call->n_inputs - 1 && far);
             sum = to;
         }
     }
+    if (far) copy_stream_end();
 }
 
 static bool add_n_kernel(ed_call *call)
