@@ -76,6 +76,8 @@ static bool gather_infer(ed_call *call)
     return ed_call_output(call, 0, x->dtype, rank, shape);
 }
 
+enum { FAR_SLICE = HARD(9, 1024) }; /* bytes: most lines of such a slice are its own */
+
 /* One slice of `width` elements for each index: x is [before, extent, width], y [before, count,
  * width], the indices [before / shared, count]. */
 typedef struct gathering {
@@ -84,6 +86,7 @@ typedef struct gathering {
     char *y;
     const int64_t *indices;
     int64_t before, shared, extent, count, width;
+    bool stream; /* slices are long, and go past the caches */
 } gathering;
 
 #define GATHER_AS(type)                                                                            \
@@ -107,8 +110,14 @@ static void gather_piece(const gathering *g, int64_t k, int64_t first, int64_t l
     case 4: GATHER_AS(uint32_t)
     case 8: GATHER_AS(uint64_t)
     default:
-        for (int64_t i = first; i < last; i++)
-            memcpy(to + i * (int64_t)bytes, from + indices[i] * (int64_t)bytes, bytes);
+        for (int64_t i = first; i < last; i++) {
+            char *slice = to + i * (int64_t)bytes;
+            const char *source = from + indices[i] * (int64_t)bytes;
+            if (g->stream)
+                copy_stream(slice, source, bytes);
+            else
+                memcpy(slice, source, bytes);
+        }
     }
 }
 
@@ -122,10 +131,13 @@ static void gather_range(int64_t first, int64_t last, int worker, void *user)
         gather_piece(g, k, first - k * g->count, end - k * g->count);
         first = end;
     }
+    if (g->stream) copy_stream_end();
 }
 
 static void gather_all(gathering *g)
 {
+    const int64_t bytes = (int64_t)g->element * g->width;
+    g->stream = bytes >= FAR_SLICE && g->before * g->count * bytes >= COPY_FAR_BYTES;
     threads_run(g->before * g->count, 1 + OPS_PARALLEL_WORK / g->width, gather_range, g);
 }
 

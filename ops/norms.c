@@ -204,8 +204,9 @@ static bool count_nonzero_compose(ed_call *call)
     const ed_count_options *o = call->attrs;
     ed_tensor *x = call->inputs[0];
     const ed_dtype dtype = o->dtype ? o->dtype : ED_INT64;
-    if (ed_dtype_of(x) != ED_BOOL) x = ed_not_equal(x, ed_zeros_like(x));
-    ed_tensor *y = ed_reduce_sum(ed_cast(x, ED_INT64), .axis = o->axis, .keepdims = o->keepdims);
+    const ed_dtype sums = ed_size(x) <= INT32_MAX ? ED_INT32 : ED_INT64; /* half the memory */
+    if (ed_dtype_of(x) != ED_BOOL) x = ed_not_equal(x, 0);
+    ed_tensor *y = ed_reduce_sum(ed_cast(x, sums), .axis = o->axis, .keepdims = o->keepdims);
     return ed_call_result(call, 0, ed_cast(y, dtype));
 }
 

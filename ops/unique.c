@@ -352,30 +352,35 @@ static bool invert_permutation_infer(ed_call *call)
                         text_of_tensor(x).s);
 }
 
+/* y[x[i]] = i; y begins with -1, by which what comes twice is found. */
+#define INVERT(name, type)                                                                         \
+    static bool name(const ed_call *call, const ed_tensor *x)                                      \
+    {                                                                                              \
+        const type *restrict from = (const type *)x->data;                                         \
+        type *restrict to = (type *)call->outputs[0]->data;                                        \
+        for (int64_t i = 0; i < x->size; i++) to[i] = -1;                                          \
+        for (int64_t i = 0; i < x->size; i++) {                                                    \
+            const type at = from[i];                                                               \
+            if (to[at] >= 0) return comes_twice(call, at, to[at], i);                              \
+            to[at] = (type)i;                                                                      \
+        }                                                                                          \
+        return true;                                                                               \
+    }
+
+static bool comes_twice(const ed_call *call, int64_t number, int64_t first, int64_t second)
+{
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "%lld comes twice, at positions %lld and %lld",
+                        (long long)number, text_nth(first), text_nth(second));
+}
+
+INVERT(invert_i32, int32_t)
+INVERT(invert_i64, int64_t)
+
 static bool invert_permutation_kernel(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
-    ed_tensor *y = call->outputs[0];
-    const int64_t n = x->size, *all = index_read(call, x, n);
-    int64_t *to = memory_alloc((size_t)n * sizeof *to);
-    bool ok = all && to;
-    for (int64_t i = 0; ok && i < n; i++) to[i] = -1;
-    for (int64_t i = 0; ok && i < n; i++) {
-        if (to[all[i]] >= 0)
-            ok = ed_call_fail(call, ED_INVALID_ARGUMENT,
-                              "%lld comes twice, at positions %lld and %lld", (long long)all[i],
-                              text_nth(to[all[i]]), text_nth(i));
-        else
-            to[all[i]] = i;
-    }
-    for (int64_t i = 0; ok && i < n; i++)
-        if (y->dtype == ED_INT32)
-            ((int32_t *)y->data)[i] = (int32_t)to[i];
-        else
-            ((int64_t *)y->data)[i] = to[i];
-    memory_free(to);
-    if (all) index_drop(x, all);
-    return ok;
+    if (!index_check(call, x, x->size)) return false;
+    return x->dtype == ED_INT32 ? invert_i32(call, x) : invert_i64(call, x);
 }
 
 static bool invert_permutation_reference(const ed_call *call)

@@ -37,6 +37,52 @@ static ed_tensor *cummin_up(ed_tensor *x)
     return ed_cummin(x, .axis = 1, .reverse = true);
 }
 
+static ed_tensor *clipped(ed_tensor *x)
+{
+    return ed_clip(x, -50, 50);
+}
+static ed_tensor *above(ed_tensor *x)
+{
+    return ed_threshold(x, 3, -1);
+}
+static ed_tensor *bounded(ed_tensor *x)
+{
+    return ed_bounded_relu(x, .negative_slope = 0.5, .max_value = 20, .threshold = 1);
+}
+static ed_tensor *made_finite(ed_tensor *x)
+{
+    return ed_nan_to_num(ed_div(x, ed_maximum(x, 0)));
+}
+static ed_tensor *to_half(ed_tensor *x)
+{
+    return ed_cast(x, ED_FLOAT16);
+}
+static ed_tensor *to_bfloat(ed_tensor *x)
+{
+    return ed_cast(x, ED_BFLOAT16);
+}
+static ed_tensor *three_times(ed_tensor *x)
+{
+    return ed_add_n(ed_list_of(x, x, x));
+}
+static ed_tensor *each_twice(ed_tensor *x)
+{
+    return ed_repeat(x, 2, .axis = ED_AXES(-1));
+}
+static ed_tensor *turned(ed_tensor *x)
+{
+    return ed_contiguous(ed_transpose(ed_reverse(x, ED_INTS(2)), .perm = ED_AXES(0, 2, 1)));
+}
+static ed_tensor *some_columns(ed_tensor *x)
+{
+    return ed_contiguous(ed_slice(x, .begin = ED_INTS(0, 1, 3)));
+}
+static ed_tensor *some_slices(ed_tensor *x)
+{
+    ed_tensor *indices = ed_floor_mod(ed_mul(ed_range(0, 2 * ed_dim(x, 1)), 7), ed_dim(x, 1));
+    return ed_gather(x, ed_cast(indices, ED_INT64), .axis = 1);
+}
+
 static const op_case cases[] = {
     {"cumsum of columns", cumsum_down, ED_FLOAT32, {1, 1030, 1360}},
     {"cumsum of columns, doubles", cumsum_down, ED_FLOAT64, {2, 301, 1200}},
@@ -48,6 +94,18 @@ static const op_case cases[] = {
     {"cumsum of rows, backwards", cumsum_back, ED_FLOAT32, {1, 1030, 1360}},
     {"cumsum of rows, doubles backwards", cumsum_back, ED_FLOAT64, {1, 515, 1368}},
     {"cummin of bytes", cummin_up, ED_UINT8, {1, 2060, 2880}},
+    {"clip", clipped, ED_FLOAT32, {1, 1031, 1361}},
+    {"clip of integers", clipped, ED_INT32, {1, 1031, 1361}},
+    {"threshold", above, ED_FLOAT64, {1, 517, 1361}},
+    {"bounded_relu", bounded, ED_FLOAT32, {1, 1031, 1361}},
+    {"nan_to_num", made_finite, ED_FLOAT32, {1, 1031, 1361}},
+    {"cast to float16", to_half, ED_FLOAT32, {1, 2063, 1361}},
+    {"cast to bfloat16", to_bfloat, ED_FLOAT64, {1, 2063, 1361}},
+    {"add_n", three_times, ED_FLOAT32, {1, 1031, 1361}},
+    {"repeat", each_twice, ED_FLOAT32, {1, 1031, 681}},
+    {"transposed backwards", turned, ED_FLOAT32, {1, 1031, 1361}},
+    {"rows that are cut", some_columns, ED_FLOAT64, {1, 520, 1361}},
+    {"gather of long slices", some_slices, ED_FLOAT32, {1, 517, 1361}},
 };
 
 /* Of whole numbers around 0 that every dtype holds. */
