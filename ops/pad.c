@@ -364,15 +364,13 @@ static ed_tensor *folded(ed_tensor *sum, ed_tensor *border, pad_mode mode, int a
     return ed_add(sum, ed_pad(border, .before = {before, axis + 1}, .after = {after, axis + 1}));
 }
 
-static bool continued_gradient(const ed_gradient_call *g)
+ed_tensor *shape_folded(ed_tensor *dy, const ed_pad_options *options, ed_ints shape)
 {
-    const ed_pad_options *options = g->attrs;
     const pad_mode mode = mode_of(options);
-    const bool half = ED_SET_HALF & 1u << g->dtypes[0];
-    ed_tensor *dx = half ? ed_cast(g->dy[0], ED_FLOAT32) : g->dy[0];
-    for (int i = 0; dx && i < g->shapes[0].count; i++) {
+    ed_tensor *dx = dy;
+    for (int i = 0; dx && i < shape.count; i++) {
         const int64_t before = padding(options->before, i), after = padding(options->after, i);
-        const int64_t n = g->shapes[0].values[i];
+        const int64_t n = shape.values[i];
         if (!before && !after) continue;
         ed_tensor *sum = range_of(dx, i, before, before + n);
         if (before) sum = folded(sum, range_of(dx, i, 0, before), mode, i, true);
@@ -380,6 +378,14 @@ static bool continued_gradient(const ed_gradient_call *g)
             sum = folded(sum, range_of(dx, i, before + n, before + n + after), mode, i, false);
         dx = sum;
     }
+    return dx;
+}
+
+static bool continued_gradient(const ed_gradient_call *g)
+{
+    const bool half = ED_SET_HALF & 1u << g->dtypes[0];
+    ed_tensor *dy = half ? ed_cast(g->dy[0], ED_FLOAT32) : g->dy[0];
+    ed_tensor *dx = shape_folded(dy, g->attrs, g->shapes[0]);
     g->dx[0] = half ? ed_cast(dx, g->dtypes[0]) : dx;
     return true;
 }

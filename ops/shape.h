@@ -50,6 +50,10 @@ int64_t shape_number(const ed_tensor *x, const int64_t *at);
 ed_tensor *shape_sum_to(ed_tensor *dy, ed_ints shape);
 ed_tensor *shape_sum_axis(ed_tensor *dy, int64_t axis);
 
+/* The gradient of pad by x of that shape, in a mode that continues x: dy [...] is that of the
+ * result, a float but no 16-bit one. */
+ed_tensor *shape_folded(ed_tensor *dy, const ed_pad_options *options, ed_ints shape);
+
 /* The shape [n, ...] of n tensors of t's shape; room: for one size more than t has. */
 static inline ed_ints shape_of_batch(int64_t n, const ed_tensor *t, int64_t *room)
 {
