@@ -137,14 +137,6 @@ ed_tensor *ed_adjust_contrast(ed_tensor *x, double contrast_factor)
 
 /* ---- Hue and saturation ---------------------------------------------------------------------- */
 
-static bool check_colors(const ed_call *call)
-{
-    const ed_tensor *x = call->inputs[0];
-    return (ed_rank(x) >= 1 && ed_dim(x, ed_rank(x) - 1) == 3) ||
-           ed_call_fail(call, ED_INVALID_ARGUMENT, "x must be [..., 3], got %s",
-                        text_of_tensor(x).s);
-}
-
 /* Hue, saturation and value with one channel replaced. */
 static ed_tensor *with_channel(ed_list *hsv, int i, ed_tensor *channel)
 {
@@ -153,9 +145,15 @@ static ed_tensor *with_channel(ed_list *hsv, int i, ed_tensor *channel)
     return ed_hsv_to_rgb(ed_concat(ed_list_make(all, 3), .axis = -1));
 }
 
+extern const ed_op ed_op_shift_hue, ed_op_scale_saturation;
+
+/* What is not differentiated takes one pass. */
 static bool adjust_hue_compose(ed_call *call)
 {
-    if (!check_colors(call)) return false;
+    if (!images_check_channels(call, 3)) return false;
+    if (!ops_differentiated())
+        return give_adjusted(call,
+                             CALL_OP(shift_hue, call->attrs, images_to_adjust(call->inputs[0])));
     ed_list *hsv = ed_split(ed_rgb_to_hsv(images_to_adjust(call->inputs[0])), 3, .axis = -1);
     if (!hsv) return false;
     ed_tensor *hue = ed_add(ed_list_get(hsv, 0), ((const adjust_attrs *)call->attrs)->delta);
@@ -164,11 +162,26 @@ static bool adjust_hue_compose(ed_call *call)
 
 static bool adjust_saturation_compose(ed_call *call)
 {
-    if (!check_colors(call)) return false;
+    if (!images_check_channels(call, 3)) return false;
+    if (!ops_differentiated())
+        return give_adjusted(
+            call, CALL_OP(scale_saturation, call->attrs, images_to_adjust(call->inputs[0])));
     ed_list *hsv = ed_split(ed_rgb_to_hsv(images_to_adjust(call->inputs[0])), 3, .axis = -1);
     if (!hsv) return false;
     ed_tensor *s = ed_mul(ed_list_get(hsv, 1), ((const factor_attrs *)call->attrs)->factor);
     return give_adjusted(call, with_channel(hsv, 1, ed_clip(s, 0, 1)));
+}
+
+static bool shift_hue_kernel(ed_call *call)
+{
+    images_map_colors(call, COLOR_HUE, &((const adjust_attrs *)call->attrs)->delta, 1);
+    return true;
+}
+
+static bool scale_saturation_kernel(ed_call *call)
+{
+    images_map_colors(call, COLOR_SATURATION, &((const factor_attrs *)call->attrs)->factor, 1);
+    return true;
 }
 
 /* Pixel by pixel: the hue moved, or the saturation times a factor. */
@@ -198,16 +211,30 @@ static bool adjust_saturation_reference(const ed_call *call)
     return plain_shifted(call, NULL, &((const factor_attrs *)call->attrs)->factor);
 }
 
+#define SHIFTED                                                                                    \
+    ED_OP_ATTRS(ADJUST_ATTRS, adjust_attrs),                                                       \
+        .reference = adjust_hue_reference,                                                         \
+        .samples =                                                                                 \
+            ED_SAMPLES({.inputs = {ED_DISTINCT_IN(0.05, 0.95, 4, 3)}, .attrs = DELTA(0.3)},        \
+                       {.inputs = {ED_DISTINCT_IN(0.05, 0.95, 2, 2, 3)}, .attrs = DELTA(-0.45)})
+#define SCALED                                                                                     \
+    ED_OP_ATTRS(FACTOR_ATTRS, factor_attrs),                                                       \
+        .reference = adjust_saturation_reference,                                                  \
+        .samples =                                                                                 \
+            ED_SAMPLES({.inputs = {ED_DISTINCT_IN(0.05, 0.95, 4, 3)}, .attrs = FACTOR(0.4)},       \
+                       {.inputs = {ED_DISTINCT_IN(0.05, 0.95, 2, 2, 3)}, .attrs = FACTOR(1.5)})
+#define ONE_PASS                                                                                   \
+    .operands = {{"x", ED_SET_FLOAT, 'T'}}, .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,            \
+    .infer = images_colors_infer, .batch = ed_batch_axes,                                          \
+    .no_gradient = "what is differentiated is made of rgb_to_hsv and hsv_to_rgb"
+
 ED_OP(adjust_hue) = {
     .name = "adjust_hue",
     .doc = "colors with delta added to their hue",
     .operands = {{"x", ED_SET_ADJUSTABLE, 'T'}},
     .flags = ED_OP_KEEPS_INTEGERS,
-    ED_OP_ATTRS(ADJUST_ATTRS, adjust_attrs),
     .compose = adjust_hue_compose,
-    .reference = adjust_hue_reference,
-    .samples = ED_SAMPLES({.inputs = {ED_DISTINCT_IN(0.05, 0.95, 4, 3)}, .attrs = DELTA(0.3)},
-                          {.inputs = {ED_DISTINCT_IN(0.05, 0.95, 2, 2, 3)}, .attrs = DELTA(-0.45)}),
+    SHIFTED,
 };
 
 ED_OP(adjust_saturation) = {
@@ -215,11 +242,24 @@ ED_OP(adjust_saturation) = {
     .doc = "colors with their saturation times a factor",
     .operands = {{"x", ED_SET_ADJUSTABLE, 'T'}},
     .flags = ED_OP_KEEPS_INTEGERS,
-    ED_OP_ATTRS(FACTOR_ATTRS, factor_attrs),
     .compose = adjust_saturation_compose,
-    .reference = adjust_saturation_reference,
-    .samples = ED_SAMPLES({.inputs = {ED_DISTINCT_IN(0.05, 0.95, 4, 3)}, .attrs = FACTOR(0.4)},
-                          {.inputs = {ED_DISTINCT_IN(0.05, 0.95, 2, 2, 3)}, .attrs = FACTOR(1.5)}),
+    SCALED,
+};
+
+ED_OP(shift_hue) = {
+    .name = "shift_hue",
+    .doc = "adjust_hue of floats",
+    .kernel = shift_hue_kernel,
+    ONE_PASS,
+    SHIFTED,
+};
+
+ED_OP(scale_saturation) = {
+    .name = "scale_saturation",
+    .doc = "adjust_saturation of floats",
+    .kernel = scale_saturation_kernel,
+    ONE_PASS,
+    SCALED,
 };
 
 ed_tensor *ed_adjust_hue(ed_tensor *x, double delta)

@@ -1,41 +1,131 @@
-/* Pixels of image_color.c for one float type. */
+/* The loops of colors for one float type. Those of a pixel are a lane of three vectors. */
 
-static void TYPED(rgb_to_hsv_pixels)(const NUMBER *x, NUMBER *y, int64_t n)
+VECTOR_INLINE void TYPED(rgb_to_hsv_of)(const VECTOR *x, VECTOR *y)
 {
-    for (int64_t i = 0; i < n; i++, x += 3, y += 3) {
-        const NUMBER r = x[0], g = x[1], b = x[2];
-        if (r != r || g != g || b != b) {
-            y[0] = y[1] = y[2] = (NUMBER)NAN;
-            continue;
+    const VECTOR r = x[0], g = x[1], b = x[2], zero = {0};
+    const VECTOR most = vgreater(vgreater(r, g), b), least = vlesser(vlesser(r, g), b);
+    const VECTOR range = most - least;
+    const MASK is_r = r == most, is_g = g == most, none = (r != r) | (g != g) | (b != b);
+    const VECTOR from = vselect(is_r, g - b, vselect(is_g, b - r, r - g));
+    const VECTOR third = vselect(
+        is_r, zero, vselect(is_g, vset(zero, (NUMBER)(1.0 / 3)), vset(zero, (NUMBER)(2.0 / 3))));
+    const VECTOR hue = vselect(range > 0, from / (6 * range) + third, zero);
+    const VECTOR nan = vset(zero, (NUMBER)NAN);
+    y[0] = vselect(none, nan, vselect(hue < 0, hue + 1, hue));
+    y[1] = vselect(none, nan, vselect(most > 0, range / most, zero));
+    y[2] = vselect(none, nan, most);
+}
+
+/* x from 0 to 1. */
+VECTOR_INLINE VECTOR TYPED(color_held)(VECTOR x)
+{
+    const VECTOR zero = {0};
+    return vlesser(vset(zero, 1), vgreater(zero, x));
+}
+
+VECTOR_INLINE void TYPED(hsv_to_rgb_of)(const VECTOR *x, VECTOR *y)
+{
+    const VECTOR h = 6 * x[0], s = x[1], v = x[2];
+    y[0] = ((1 - s) + s * TYPED(color_held)(vabs(h - 3) - 1)) * v;
+    y[1] = ((1 - s) + s * TYPED(color_held)(2 - vabs(h - 2))) * v;
+    y[2] = ((1 - s) + s * TYPED(color_held)(2 - vabs(h - 4))) * v;
+}
+
+VECTOR_INLINE void TYPED(color_vectors)(const color_map map, const color_work *p, const VECTOR *x,
+                                        VECTOR *y)
+{
+    const NUMBER *m = p->TYPED(numbers);
+    VECTOR hsv[3];
+    if (map == COLOR_HSV) {
+        TYPED(rgb_to_hsv_of)(x, y);
+    } else if (map == COLOR_RGB) {
+        TYPED(hsv_to_rgb_of)(x, y);
+    } else if (map == COLOR_TIMES) {
+        for (int k = 0; k < 3; k++)
+            y[k] = vfma(x[2], vset(x[0], m[6 + k]), vfma(x[1], vset(x[0], m[3 + k]), x[0] * m[k]));
+    } else {
+        TYPED(rgb_to_hsv_of)(x, hsv);
+        if (map == COLOR_HUE) {
+            const VECTOR hue = hsv[0] + m[0];
+            hsv[0] = hue - vfloor(hue);
+        } else {
+            hsv[1] = TYPED(color_held)(hsv[1] * m[0]);
         }
-        const NUMBER most = r > g ? (r > b ? r : b) : (g > b ? g : b);
-        const NUMBER least = r < g ? (r < b ? r : b) : (g < b ? g : b);
-        const NUMBER range = most - least;
-        const NUMBER from = r == most ? g - b : g == most ? b - r : r - g;
-        const NUMBER third = r == most ? 0 : g == most ? (NUMBER)(1.0 / 3) : (NUMBER)(2.0 / 3);
-        const NUMBER hue = range > 0 ? from / (6 * range) + third : 0;
-        y[0] = hue < 0 ? hue + 1 : hue;
-        y[1] = most > 0 ? range / most : 0;
-        y[2] = most;
+        TYPED(hsv_to_rgb_of)(hsv, y);
     }
 }
 
-static inline NUMBER TYPED(held)(NUMBER x)
+/* n pixels; past the caches, these are whole vectors. */
+VECTOR_INLINE void TYPED(color_pixels)(const color_map map, const color_work *p, const NUMBER *x,
+                                       NUMBER *y, int64_t n)
 {
-    return x < 0 ? 0 : x > 1 ? 1 : x;
+    VECTOR from[3], to[3];
+    for (; n >= VECTOR_LANES; n -= VECTOR_LANES, x += 3 * VECTOR_LANES, y += 3 * VECTOR_LANES) {
+        TYPED(triples_load)(x, from);
+        TYPED(color_vectors)(map, p, from, to);
+        TYPED(triples_join)(to, from);
+        for (int k = 0; k < 3; k++)
+            if (p->stream)
+                vstream(y + k * VECTOR_LANES, from[k]);
+            else
+                vstore(y + k * VECTOR_LANES, from[k]);
+    }
+    if (p->stream) vstream_end();
+    if (!n) return;
+    NUMBER room[3 * VECTOR_LANES] = {0};
+    memcpy(room, x, (size_t)(3 * n) * sizeof *x);
+    TYPED(triples_load)(room, from);
+    TYPED(color_vectors)(map, p, from, to);
+    TYPED(triples_join)(to, from);
+    for (int k = 0; k < 3; k++) vstore(room + k * VECTOR_LANES, from[k]);
+    memcpy(y, room, (size_t)(3 * n) * sizeof *y);
 }
 
-static void TYPED(hsv_to_rgb_pixels)(const NUMBER *x, NUMBER *y, int64_t n)
+static void TYPED(color_hsv)(const color_work *p, const void *x, void *y, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++, x += 3, y += 3) {
-        const NUMBER h = 6 * x[0], s = x[1], v = x[2];
-        const NUMBER r = TYPED(held)((h < 3 ? 3 - h : h - 3) - 1),
-                     g = TYPED(held)(2 - (h < 2 ? 2 - h : h - 2)),
-                     b = TYPED(held)(2 - (h < 4 ? 4 - h : h - 4));
-        y[0] = ((1 - s) + s * r) * v;
-        y[1] = ((1 - s) + s * g) * v;
-        y[2] = ((1 - s) + s * b) * v;
+    TYPED(color_pixels)(COLOR_HSV, p, x, y, n);
+}
+
+static void TYPED(color_rgb)(const color_work *p, const void *x, void *y, int64_t n)
+{
+    TYPED(color_pixels)(COLOR_RGB, p, x, y, n);
+}
+
+static void TYPED(color_times)(const color_work *p, const void *x, void *y, int64_t n)
+{
+    TYPED(color_pixels)(COLOR_TIMES, p, x, y, n);
+}
+
+static void TYPED(color_hue)(const color_work *p, const void *x, void *y, int64_t n)
+{
+    TYPED(color_pixels)(COLOR_HUE, p, x, y, n);
+}
+
+static void TYPED(color_saturation)(const color_work *p, const void *x, void *y, int64_t n)
+{
+    TYPED(color_pixels)(COLOR_SATURATION, p, x, y, n);
+}
+
+/* Products and sums, each rounded, in the order of a reduce_sum of three. */
+VECTOR_INLINE VECTOR TYPED(grey_of)(const NUMBER *m, const VECTOR *x)
+{
+    return (x[0] * m[0] + x[2] * m[2]) + x[1] * m[1];
+}
+
+static void TYPED(color_grey)(const color_work *p, const void *pixels, void *to, int64_t n)
+{
+    const NUMBER *m = p->TYPED(numbers), *x = pixels;
+    NUMBER *y = to;
+    VECTOR c[3];
+    for (; n >= VECTOR_LANES; n -= VECTOR_LANES, x += 3 * VECTOR_LANES, y += VECTOR_LANES) {
+        TYPED(triples_load)(x, c);
+        vstore(y, TYPED(grey_of)(m, c));
     }
+    if (!n) return;
+    NUMBER room[3 * VECTOR_LANES] = {0};
+    memcpy(room, x, (size_t)(3 * n) * sizeof *x);
+    TYPED(triples_load)(room, c);
+    vstore_part(y, TYPED(grey_of)(m, c), n);
 }
 
 #undef TYPE

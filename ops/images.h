@@ -26,6 +26,24 @@ ed_tensor *images_as_floats(ed_tensor *x);
 /* The same as floats that hold what is computed with them: wide integers in float64. */
 ed_tensor *images_to_adjust(ed_tensor *x);
 
+/* Checks that x, operand 0, is [..., channels]; infers a result like x [..., 3]. */
+bool images_check_channels(const ed_call *call, int64_t channels);
+bool images_colors_infer(ed_call *call);
+
+/* What is made of colors, and by which numbers. */
+typedef enum color_map {
+    COLOR_HSV,        /* hue, saturation and value */
+    COLOR_RGB,        /* colors of those */
+    COLOR_TIMES,      /* products with a matrix [3, 3] */
+    COLOR_HUE,        /* colors with a number added to their hue */
+    COLOR_SATURATION, /* with their saturation times a number, from 0 to 1 */
+    COLOR_GREY,       /* their sum, by 3 weights; y has one channel */
+    COLOR_MAPS
+} color_map;
+
+/* A kernel's output 0 from input 0, floats [..., 3], by `count` numbers. */
+void images_map_colors(const ed_call *call, color_map map, const double *numbers, int count);
+
 /* A pixel's colors as hue, saturation and value, and back, for references. */
 void images_plain_hsv(const double *rgb, double *hsv);
 void images_plain_rgb(const double *hsv, double *rgb);

@@ -1,13 +1,52 @@
 /*
- * Colors: RGB, HSV, grey, YUV and YIQ, channels last; and what changes an image's colors. Between
- * RGB and HSV there are kernels, whose gradients are made of public ops; the rest are compositions.
+ * Colors: RGB, HSV, grey, YUV and YIQ, channels last. A loop goes through the pixels of all of
+ * these, three vectors at a time; gradients are made of public ops.
  */
 #include "ops/images.h"
+#include "ops/kernels/isa.h"
+
+typedef struct color_work color_work;
+
+/* n pixels of x into y. */
+typedef void (*color_loop)(const color_work *p, const void *x, void *y, int64_t n);
+
+struct color_work {
+    const char *x;
+    char *y;
+    int64_t from, to; /* bytes of a pixel of x, of y */
+    color_loop loop;
+    bool stream; /* y goes past the caches */
+    float numbers_f32[9];
+    double numbers_f64[9];
+};
+
+#ifdef ISA
+
+#include "ops/kernels/triples.h"
+#include "ops/kernels/vector.h"
+
+#define TYPE f32
+#include "ops/image_color.typed.h"
+#define TYPE f64
+#include "ops/image_color.typed.h"
+
+#define COLOR_LOOPS(type)                                                                          \
+    {                                                                                              \
+        [COLOR_HSV] = color_hsv_##type, [COLOR_RGB] = color_rgb_##type,                            \
+        [COLOR_TIMES] = color_times_##type, [COLOR_HUE] = color_hue_##type,                        \
+        [COLOR_SATURATION] = color_saturation_##type, [COLOR_GREY] = color_grey_##type             \
+    }
+const color_loop ISA_NAME(color_table)[2][COLOR_MAPS] = {COLOR_LOOPS(f32), COLOR_LOOPS(f64)};
+
+#else
+
+#include "tensor/copy.h"
 #include "tensor/threads.h"
-#include "tensor/typed.h"
 #include <math.h>
 
-static bool check_channels(const ed_call *call, int64_t channels)
+ISA_DECLARE_TABLE(color_loop, color_table, [2][COLOR_MAPS]);
+
+bool images_check_channels(const ed_call *call, int64_t channels)
 {
     const ed_tensor *x = call->inputs[0];
     const int rank = ed_rank(x);
@@ -16,53 +55,45 @@ static bool check_channels(const ed_call *call, int64_t channels)
                         (long long)channels, text_of_tensor(x).s);
 }
 
-/* ---- RGB and HSV ----------------------------------------------------------------------------- */
-
-#define TYPE f32
-#include "ops/image_color.typed.h"
-#define TYPE f64
-#include "ops/image_color.typed.h"
-
-typedef struct coloring {
-    const ed_tensor *x, *y;
-    void (*narrow)(const float *x, float *y, int64_t n);
-    void (*wide)(const double *x, double *y, int64_t n);
-} coloring;
+bool images_colors_infer(ed_call *call)
+{
+    return images_check_channels(call, 3) && ops_infer_like(call);
+}
 
 static void color_range(int64_t first, int64_t last, int worker, void *user)
 {
-    const coloring *p = user;
+    const color_work *p = user;
     (void)worker;
-    if (p->x->dtype == ED_FLOAT32)
-        p->narrow((const float *)p->x->data + 3 * first, (float *)p->y->data + 3 * first,
-                  last - first);
-    else
-        p->wide((const double *)p->x->data + 3 * first, (double *)p->y->data + 3 * first,
-                last - first);
+    p->loop(p, p->x + first * p->from, p->y + first * p->to, last - first);
 }
 
-static void color_run(const ed_call *call, coloring p)
+void images_map_colors(const ed_call *call, color_map map, const double *numbers, int count)
 {
-    p.x = call->inputs[0];
-    p.y = call->outputs[0];
-    const int64_t n = p.x->size / 3;
-    threads_run(n, p.x->size > OPS_PARALLEL_WORK ? 8192 : n + 1, color_range, &p);
+    static const color_loop(*const tables[ISA_COUNT])[COLOR_MAPS] = ISA_TABLE(color_table);
+    const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
+    const int64_t n = x->size / 3, size = (int64_t)dtype_size(x->dtype);
+    color_work p = {.x = x->data, .y = y->data, .from = 3 * size};
+    p.to = map == COLOR_GREY ? size : p.from;
+    p.loop = tables[isa_level][x->dtype == ED_FLOAT64][map];
+    p.stream = n * p.to >= COPY_FAR_BYTES && (uintptr_t)p.y % COPY_LINE == 0;
+    for (int i = 0; i < count; i++) {
+        p.numbers_f32[i] = (float)numbers[i];
+        p.numbers_f64[i] = numbers[i];
+    }
+    threads_run(n, x->size > OPS_PARALLEL_WORK ? 8192 : n + 1, color_range, &p);
 }
 
-static bool three_infer(ed_call *call)
-{
-    return check_channels(call, 3) && ops_infer_like(call);
-}
+/* ---- RGB and HSV ----------------------------------------------------------------------------- */
 
 static bool rgb_to_hsv_kernel(ed_call *call)
 {
-    color_run(call, (coloring){.narrow = rgb_to_hsv_pixels_f32, .wide = rgb_to_hsv_pixels_f64});
+    images_map_colors(call, COLOR_HSV, NULL, 0);
     return true;
 }
 
 static bool hsv_to_rgb_kernel(ed_call *call)
 {
-    color_run(call, (coloring){.narrow = hsv_to_rgb_pixels_f32, .wide = hsv_to_rgb_pixels_f64});
+    images_map_colors(call, COLOR_RGB, NULL, 0);
     return true;
 }
 
@@ -183,7 +214,7 @@ ED_OP(rgb_to_hsv) = {
     .doc = "hue, saturation and value of colors",
     .operands = {{"x", ED_SET_FLOAT, 'T', .saved = true}},
     .flags = ED_OP_CONTIGUOUS,
-    .infer = three_infer,
+    .infer = images_colors_infer,
     .batch = ed_batch_axes,
     .kernel = rgb_to_hsv_kernel,
     .gradient = rgb_to_hsv_gradient,
@@ -199,7 +230,7 @@ ED_OP(hsv_to_rgb) = {
     .doc = "colors by hue, saturation and value",
     .operands = {{"x", ED_SET_FLOAT, 'T', .saved = true}},
     .flags = ED_OP_CONTIGUOUS,
-    .infer = three_infer,
+    .infer = images_colors_infer,
     .batch = ed_batch_axes,
     .kernel = hsv_to_rgb_kernel,
     .gradient = hsv_to_rgb_gradient,
@@ -220,16 +251,32 @@ ed_tensor *ed_hsv_to_rgb(ed_tensor *x)
 
 /* ---- Linear in the channels ------------------------------------------------------------------ */
 
-/* x [..., 3] times the matrix [3, 3] of a color space. */
-static bool colors_times(ed_call *call, const double *matrix)
+#define MATRIX_ATTRS(FIELD, T)                                                                     \
+    FIELD(T, FLOATS, matrix, ED_NO_LIST, ED_REQUIRED, "3 numbers for each channel of x")
+ED_OPTIONS(matrix_attrs, MATRIX_ATTRS);
+#define MATRIX(...) ED_ATTRS(MATRIX_ATTRS, matrix_attrs, .matrix = {__VA_ARGS__, 9})
+
+static bool color_times_infer(ed_call *call)
 {
-    ed_tensor *x = call->inputs[0];
-    if (!check_channels(call, 3)) return false;
-    ed_tensor *m = ed_cast(ed_constant_of(ED_FLOAT64, matrix, ED_SHAPE(3, 3)), ed_dtype_of(x));
-    int64_t pixels = 1;
-    for (int i = 0; i < ed_rank(x) - 1; i++) pixels *= ed_dim(x, i);
-    ed_tensor *y = ed_matmul(ed_reshape(x, ED_SHAPE(pixels, 3)), m);
-    return ed_call_result(call, 0, ed_reshape(y, ed_shape(x)));
+    if (((const matrix_attrs *)call->attrs)->matrix.count != 9)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "matrix must have 9 numbers");
+    return images_colors_infer(call);
+}
+
+static bool color_times_kernel(ed_call *call)
+{
+    images_map_colors(call, COLOR_TIMES, ((const matrix_attrs *)call->attrs)->matrix.values, 9);
+    return true;
+}
+
+extern const ed_op ed_op_color_times, ed_op_color_grey;
+
+static bool color_times_gradient(const ed_gradient_call *g)
+{
+    const double *m = ((const matrix_attrs *)g->attrs)->matrix.values;
+    const double turned[] = {m[0], m[3], m[6], m[1], m[4], m[7], m[2], m[5], m[8]};
+    g->dx[0] = CALL_OP(color_times, MATRIX(turned), g->dy[0]);
+    return true;
 }
 
 static bool plain_times(const ed_call *call, const double *matrix)
@@ -242,11 +289,17 @@ static bool plain_times(const ed_call *call, const double *matrix)
     return true;
 }
 
+static bool color_times_reference(const ed_call *call)
+{
+    return plain_times(call, ((const matrix_attrs *)call->attrs)->matrix.values);
+}
+
 #define COLOR_SPACE(symbol, text, ...)                                                             \
     static const double symbol##_matrix[] = {__VA_ARGS__};                                         \
     static bool symbol##_compose(ed_call *call)                                                    \
     {                                                                                              \
-        return colors_times(call, symbol##_matrix);                                                \
+        return ed_call_result(call, 0,                                                             \
+                              CALL_OP(color_times, MATRIX(symbol##_matrix), call->inputs[0]));     \
     }                                                                                              \
     static bool symbol##_reference(const ed_call *call)                                            \
     {                                                                                              \
@@ -272,15 +325,52 @@ COLOR_SPACE(rgb_to_yiq, "luminance and two differences of colors", 0.299, 0.5959
 COLOR_SPACE(yiq_to_rgb, "colors by luminance and two differences", 1, 1, 1, 0.95598634, -0.27201283,
             -1.10674021, 0.6208248, -0.64720424, 1.70423049)
 
+/* color_times: y = x matrix, dx = dy matrix^T */
+ED_OP(color_times) = {
+    .name = "color_times",
+    .doc = "colors times a matrix [3, 3]",
+    .operands = {{"x", ED_SET_FLOAT, 'T'}},
+    .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
+    ED_OP_ATTRS(MATRIX_ATTRS, matrix_attrs),
+    .infer = color_times_infer,
+    .batch = ed_batch_axes,
+    .kernel = color_times_kernel,
+    .gradient = color_times_gradient,
+    .reference = color_times_reference,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 19, 3)},
+                           .attrs = MATRIX(rgb_to_yuv_matrix)},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 3)}, .attrs = MATRIX(yiq_to_rgb_matrix)}),
+};
+
 static const double grey_of[] = {0.2989, 0.5870, 0.1140};
+
+static bool color_grey_infer(ed_call *call)
+{
+    if (!images_check_channels(call, 3)) return false;
+    const ed_tensor *x = call->inputs[0];
+    int64_t shape[ED_MAX_RANK];
+    for (int i = 0; i < x->rank; i++) shape[i] = x->shape[i];
+    shape[x->rank - 1] = 1;
+    return ed_call_output(call, 0, x->dtype, x->rank, shape);
+}
+
+static bool color_grey_kernel(ed_call *call)
+{
+    images_map_colors(call, COLOR_GREY, grey_of, 3);
+    return true;
+}
+
+static bool color_grey_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = ed_mul(g->dy[0], three(g->dtypes[0], grey_of[0], grey_of[1], grey_of[2]));
+    return true;
+}
 
 static bool rgb_to_grayscale_compose(ed_call *call)
 {
-    if (!check_channels(call, 3)) return false;
-    ed_tensor *x = images_to_adjust(call->inputs[0]);
-    ed_tensor *weights = three(ed_dtype_of(x), grey_of[0], grey_of[1], grey_of[2]);
-    ed_tensor *y = images_as(over_channels(ed_mul(x, weights)), ed_dtype_of(call->inputs[0]));
-    return ed_call_result(call, 0, y);
+    if (!images_check_channels(call, 3)) return false;
+    ed_tensor *y = CALL_OP(color_grey, NULL, images_to_adjust(call->inputs[0]));
+    return ed_call_result(call, 0, images_as(y, ed_dtype_of(call->inputs[0])));
 }
 
 static bool rgb_to_grayscale_reference(const ed_call *call)
@@ -295,6 +385,20 @@ static bool rgb_to_grayscale_reference(const ed_call *call)
     }
     return true;
 }
+
+/* color_grey: y = weights x, dx = dy weights */
+ED_OP(color_grey) = {
+    .name = "color_grey",
+    .doc = "rgb_to_grayscale of floats",
+    .operands = {{"x", ED_SET_FLOAT, 'T'}},
+    .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
+    .infer = color_grey_infer,
+    .batch = ed_batch_axes,
+    .kernel = color_grey_kernel,
+    .gradient = color_grey_gradient,
+    .reference = rgb_to_grayscale_reference,
+    .samples = COLOR_SAMPLES,
+};
 
 ED_OP(rgb_to_grayscale) = {
     .name = "rgb_to_grayscale",
@@ -316,7 +420,7 @@ static bool grayscale_to_rgb_compose(ed_call *call)
     static const int64_t last[] = {1, 1, 1, 1, 1, 1, 1, 3};
     ed_tensor *x = call->inputs[0];
     const int rank = ed_rank(x);
-    return check_channels(call, 1) &&
+    return images_check_channels(call, 1) &&
            ed_call_result(call, 0, ed_tile(x, ((ed_ints){last + ED_MAX_RANK - rank, rank})));
 }
 
@@ -341,3 +445,5 @@ ed_tensor *ed_grayscale_to_rgb(ed_tensor *x)
 {
     return CALL_OP(grayscale_to_rgb, NULL, x);
 }
+
+#endif
