@@ -1,4 +1,5 @@
-/* Pools to a given size, axis by axis: compositions of slices and reductions. */
+/* Pools to a given size, axis by axis: compositions of slices and reductions, of avg_pool2d and
+ * max_pool2d where these have the same windows. */
 #include "ops/conv.h"
 #include <math.h>
 
@@ -30,12 +31,25 @@ static int64_t bin_end(int64_t n, int64_t m, int64_t i)
     return ((i + 1) * n + m - 1) / m;
 }
 
+/* The axis in m windows of the same size, by a view that has them along an axis of their own. */
+static ed_tensor *pooled_evenly(ed_tensor *x, int axis, int64_t m, adaptive_reduction *reduce)
+{
+    const ed_ints shape = ed_shape(x);
+    int64_t split[ED_MAX_RANK + 1];
+    for (int i = 0; i < shape.count; i++) split[i < axis ? i : i + 1] = shape.values[i];
+    split[axis] = m;
+    split[axis + 1] = shape.values[axis] / m;
+    ed_tensor *bins = ed_reshape(x, ((ed_ints){split, shape.count + 1}));
+    return reduce(bins, ED_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options, .axis = ED_AXES(axis + 1)));
+}
+
 /* The axis in m windows. */
 static ed_tensor *pooled(ed_tensor *x, int axis, int64_t m, adaptive_reduction *reduce)
 {
     const int64_t n = ed_dim(x, axis);
     if (m == n) return x;
     if (m == 1) return reduced(x, axis, reduce);
+    if (n % m == 0) return pooled_evenly(x, axis, m, reduce);
     ed_tensor **bins = ed_scope_alloc((size_t)m * sizeof *bins);
     if (!bins) return NULL;
     for (int64_t i = 0; i < m; i++) {
@@ -62,6 +76,24 @@ static bool adaptive_sizes(const ed_call *call, ed_ints given, const char *forma
     return true;
 }
 
+enum { FEW_CELLS = 16 }; /* of a window, whose sum one after the other is as exact as any */
+
+/* Whether it is avg_pool2d or max_pool2d, which make y: in windows of the same size, of means small
+ * ones. The gradient of max_pool2d is another one where cells are equal. */
+static bool pooled_2d(ed_tensor *x, int axis, const int64_t *wanted, const char *format,
+                      adaptive_reduction *reduce, ed_tensor **y)
+{
+    const int64_t height = ed_dim(x, axis), width = ed_dim(x, axis + 1);
+    const bool largest = reduce == ed_reduce_max_with;
+    if (height % wanted[0] != 0 || width % wanted[1] != 0) return false;
+    const int64_t cells[] = {height / wanted[0], width / wanted[1]};
+    if (largest ? ops_differentiated() > 0 : cells[0] * cells[1] > FEW_CELLS) return false;
+    const ed_pool2d_options *windows =
+        ED_ATTRS(ED_POOL2D_OPTIONS, ed_pool2d_options, .window = {cells, 2}, .data_format = format);
+    *y = largest ? ed_max_pool2d_with(x, windows) : ed_avg_pool2d_with(x, windows);
+    return true;
+}
+
 static bool adaptive_compose(ed_call *call, ed_ints sizes, const char *format, int rank,
                              adaptive_reduction *reduce)
 {
@@ -69,6 +101,8 @@ static bool adaptive_compose(ed_call *call, ed_ints sizes, const char *format, i
     int axis;
     ed_tensor *y = call->inputs[0];
     if (!adaptive_sizes(call, sizes, format, rank, &axis, wanted)) return false;
+    if (rank == 2 && pooled_2d(y, axis, wanted, format, reduce, &y))
+        return ed_call_result(call, 0, y);
     for (int i = 0; y && i < rank; i++) y = pooled(y, axis + i, wanted[i], reduce);
     return ed_call_result(call, 0, y == call->inputs[0] ? ed_identity(y) : y);
 }
