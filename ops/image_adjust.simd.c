@@ -2,8 +2,33 @@
  * What changes an image's brightness, contrast and colors: compositions. Integers go through
  * floats from 0 to 1, as in convert_image_dtype.
  */
+#include "ops/elementwise.h"
 #include "ops/images.h"
 #include <math.h>
+
+#define FACTOR_OF(attrs) ((const factor_attrs *)(attrs))->factor
+
+/* stretch: y = (a - b) factor + b, da = dy factor, db = dy (1 - factor) */
+VECTOR_LOOPS2_WITH(stretch, FACTOR_OF(attrs), (a - b) * c + b);
+
+#ifndef ISA
+PLAIN(stretch, (x[0] - x[1]) * FACTOR_OF(attrs) + x[1]);
+
+static bool stretch_gradient(const ed_gradient_call *g)
+{
+    const double factor = FACTOR_OF(g->attrs);
+    GIVE(g, 0, ed_mul(g->dy[0], factor));
+    GIVE(g, 1, ed_mul(g->dy[0], 1 - factor));
+    return true;
+}
+
+ELEMENTWISE(stretch, "y = (a - b) factor + b", TWO(ED_SET_FLOAT), .flags = ED_OP_INTERNAL,
+            ED_OP_ATTRS(FACTOR_ATTRS, factor_attrs), .gradient = stretch_gradient,
+            .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)},
+                                   .attrs = FACTOR(0.3)},
+                                  {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 3),
+                                              ED_SAMPLE_IN(-2, 2, 2, 1, 3)},
+                                   .attrs = FACTOR(1.75)}));
 
 /* Gives the result in the dtype of the operand. */
 static bool give_adjusted(ed_call *call, ed_tensor *y)
@@ -93,13 +118,16 @@ ed_tensor *ed_adjust_gamma_with(ed_tensor *x, const ed_adjust_gamma_options *opt
 
 /* ---- Contrast -------------------------------------------------------------------------------- */
 
+/* Whole rows are added up first: that goes by vectors, whatever the number of channels. */
 static bool adjust_contrast_compose(ed_call *call)
 {
-    const double factor = ((const factor_attrs *)call->attrs)->factor;
     if (!images_check(call, call->inputs[0])) return false;
     ed_tensor *x = images_to_adjust(call->inputs[0]);
-    ed_tensor *mean = ed_reduce_mean(x, .axis = ED_AXES(-3, -2), .keepdims = true);
-    return give_adjusted(call, ed_add(ed_mul(ed_sub(x, mean), factor), mean));
+    const double height = (double)ed_dim(x, -3), width = (double)ed_dim(x, -2);
+    ed_tensor *row = ed_reduce_sum(x, .axis = ED_AXES(-3), .keepdims = true);
+    ed_tensor *sum = ed_reduce_sum(row, .axis = ED_AXES(-2), .keepdims = true);
+    ed_tensor *mean = ed_div(sum, height * width);
+    return give_adjusted(call, CALL_OP(stretch, call->attrs, x, mean));
 }
 
 static bool adjust_contrast_reference(const ed_call *call)
@@ -111,9 +139,7 @@ static bool adjust_contrast_reference(const ed_call *call)
         for (int64_t p = 0; p < pixels; p++) mean += plain_get(call, at + p * c) / (double)pixels;
         for (int64_t p = 0; p < pixels; p++)
             plain_set(call, at + p * c,
-                      (plain_get(call, at + p * c) - mean) *
-                              ((const factor_attrs *)call->attrs)->factor +
-                          mean);
+                      (plain_get(call, at + p * c) - mean) * FACTOR_OF(call->attrs) + mean);
     }
     return true;
 }
@@ -168,7 +194,7 @@ static bool adjust_saturation_compose(ed_call *call)
             call, CALL_OP(scale_saturation, call->attrs, images_to_adjust(call->inputs[0])));
     ed_list *hsv = ed_split(ed_rgb_to_hsv(images_to_adjust(call->inputs[0])), 3, .axis = -1);
     if (!hsv) return false;
-    ed_tensor *s = ed_mul(ed_list_get(hsv, 1), ((const factor_attrs *)call->attrs)->factor);
+    ed_tensor *s = ed_mul(ed_list_get(hsv, 1), FACTOR_OF(call->attrs));
     return give_adjusted(call, with_channel(hsv, 1, ed_clip(s, 0, 1)));
 }
 
@@ -180,7 +206,7 @@ static bool shift_hue_kernel(ed_call *call)
 
 static bool scale_saturation_kernel(ed_call *call)
 {
-    images_map_colors(call, COLOR_SATURATION, &((const factor_attrs *)call->attrs)->factor, 1);
+    images_map_colors(call, COLOR_SATURATION, &FACTOR_OF(call->attrs), 1);
     return true;
 }
 
@@ -208,7 +234,7 @@ static bool adjust_hue_reference(const ed_call *call)
 
 static bool adjust_saturation_reference(const ed_call *call)
 {
-    return plain_shifted(call, NULL, &((const factor_attrs *)call->attrs)->factor);
+    return plain_shifted(call, NULL, &FACTOR_OF(call->attrs));
 }
 
 #define SHIFTED                                                                                    \
@@ -271,3 +297,5 @@ ed_tensor *ed_adjust_saturation(ed_tensor *x, double saturation_factor)
 {
     return CALL_OP(adjust_saturation, FACTOR(saturation_factor), x);
 }
+
+#endif
