@@ -107,7 +107,16 @@ static void gaussian(int64_t n, double sigma, double *weights)
     for (int64_t i = 0; i < n; i++) weights[i] /= sum;
 }
 
-/* The filter as [n, 1, channels, 1]. */
+/* Few channels that come last fill little of a vector. So rows of up to so many are filtered as one
+ * line of numbers each, whose pixels are `channels` apart, by filters up to that size. */
+enum { FLAT_CHANNELS = 15, FLAT_FILTER = 16 };
+
+static bool is_flat(int64_t channels, int64_t filter_size)
+{
+    return channels >= 1 && channels <= FLAT_CHANNELS && filter_size <= FLAT_FILTER;
+}
+
+/* The filter as [n, 1, channels, 1], of flat rows [n, 1, 1, 1]. */
 static ed_tensor *filter_tensor(const ssim_attrs *o, ed_dtype dtype, int64_t channels)
 {
     const int64_t n = o->filter_size;
@@ -115,14 +124,20 @@ static ed_tensor *filter_tensor(const ssim_attrs *o, ed_dtype dtype, int64_t cha
     if (!w) return NULL;
     gaussian(n, o->filter_sigma, (double *)w->data);
     return ed_broadcast_to(ed_reshape(ed_cast(w, dtype), ED_SHAPE(n, 1, 1, 1)),
-                           ED_SHAPE(n, 1, channels, 1));
+                           ED_SHAPE(n, 1, is_flat(channels, n) ? 1 : channels, 1));
 }
 
 /* Means by the filter. */
 static ed_tensor *filtered(ed_tensor *x, ed_tensor *filter)
 {
-    return ed_depthwise_conv2d(ed_depthwise_conv2d(x, filter),
-                               ed_transpose(filter, .perm = ED_AXES(1, 0, 2, 3)));
+    if (!x || !filter) return NULL;
+    const int64_t *shape = ed_shape(x).values, n = ed_dim(filter, 0), c = shape[3];
+    ed_tensor *across = ed_transpose(filter, .perm = ED_AXES(1, 0, 2, 3));
+    if (!is_flat(c, n)) return ed_depthwise_conv2d(ed_depthwise_conv2d(x, filter), across);
+    ed_tensor *y = ed_reshape(x, ED_SHAPE(shape[0], 1, shape[1], shape[2] * c));
+    y = ed_depthwise_conv2d(y, filter, .data_format = "NCHW");
+    y = ed_depthwise_conv2d(y, across, .dilations = ED_INTS(1, c), .data_format = "NCHW");
+    return ed_reshape(y, ED_SHAPE(shape[0], shape[1] - n + 1, shape[2] - n + 1, c));
 }
 
 /* Of images [n, h, w, c] of floats: how alike means are times how alike contrast and structure are,
