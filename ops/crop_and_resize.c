@@ -62,7 +62,15 @@ typedef struct cropping {
     ed_dtype dtype;
     double otherwise;
     bool nearest;
+    struct crop_column *columns; /* room for a box's, for each thread */
 } cropping;
+
+/* The pixels at a column's place, as box_pixels has them. */
+typedef struct crop_column {
+    int64_t at[2];
+    double weight;
+    bool inside;
+} crop_column;
 
 /* Where pixel i of `crop` along an axis of `extent` pixels is, for a box from low to high: exact at
  * the image's borders. */
@@ -93,9 +101,29 @@ static bool box_pixels(double place, int64_t extent, bool nearest, int64_t at[2]
 static void crop_rows(int64_t first, int64_t last, int worker, void *user)
 {
     const cropping *p = user;
-    (void)worker;
-    for (int64_t i = first; i < last; i++)
-        (p->dtype == ED_FLOAT32 ? crop_row_f32 : crop_row_f64)(p, i / p->crop[0], i % p->crop[0]);
+    const bool wide = p->dtype == ED_FLOAT64;
+    crop_column *columns = p->columns + worker * p->crop[1];
+    for (int64_t i = first; i < last; i++) {
+        const int64_t n = i / p->crop[0], row = i % p->crop[0];
+        if (i == first || !row) (wide ? crop_columns_f64 : crop_columns_f32)(p, n, columns);
+        (wide ? crop_row_f64 : crop_row_f32)(p, n, row, columns);
+    }
+}
+
+/* Rows of all boxes, numbered. */
+static bool crop_all(cropping *p, const ed_tensor *y)
+{
+    const int64_t rows = y->shape[0] * y->shape[1],
+                  grain = 1 + OPS_PARALLEL_WORK / (y->size / rows);
+    const int count = threads_count();
+    size_t bytes;
+    p->columns = memory_mul((size_t)p->crop[1] * (size_t)count, sizeof *p->columns, &bytes)
+                     ? memory_alloc(bytes)
+                     : NULL;
+    if (!p->columns) return false;
+    threads_run_among(count, rows, y->size > OPS_PARALLEL_WORK ? grain : rows, crop_rows, p);
+    memory_free(p->columns);
+    return true;
 }
 
 static bool crop_boxes_kernel(ed_call *call)
@@ -113,12 +141,9 @@ static bool crop_boxes_kernel(ed_call *call)
                   .dtype = x->dtype,
                   .otherwise = o->extrapolation_value,
                   .nearest = is_nearest(o)};
-    if (y->size) {
-        const int64_t rows = y->shape[0] * y->shape[1], grain = 1 + 8192 / (y->size / rows);
-        threads_run(rows, y->size > OPS_PARALLEL_WORK ? grain : rows, crop_rows, &p);
-    }
+    const bool ok = !y->size || crop_all(&p, y);
     index_drop(of, all);
-    return true;
+    return ok;
 }
 
 /* ---- Its gradients --------------------------------------------------------------------------- */
