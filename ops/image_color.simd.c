@@ -34,7 +34,8 @@ struct color_work {
     {                                                                                              \
         [COLOR_HSV] = color_hsv_##type, [COLOR_RGB] = color_rgb_##type,                            \
         [COLOR_TIMES] = color_times_##type, [COLOR_HUE] = color_hue_##type,                        \
-        [COLOR_SATURATION] = color_saturation_##type, [COLOR_GREY] = color_grey_##type             \
+        [COLOR_SATURATION] = color_saturation_##type, [COLOR_GREY] = color_grey_##type,            \
+        [COLOR_SPREAD] = color_spread_##type                                                       \
     }
 const color_loop ISA_NAME(color_table)[2][COLOR_MAPS] = {COLOR_LOOPS(f32), COLOR_LOOPS(f64)};
 
@@ -71,16 +72,17 @@ void images_map_colors(const ed_call *call, color_map map, const double *numbers
 {
     static const color_loop(*const tables[ISA_COUNT])[COLOR_MAPS] = ISA_TABLE(color_table);
     const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
-    const int64_t n = x->size / 3, size = (int64_t)dtype_size(x->dtype);
-    color_work p = {.x = x->data, .y = y->data, .from = 3 * size};
-    p.to = map == COLOR_GREY ? size : p.from;
+    const int64_t n = x->size / (map == COLOR_SPREAD ? 1 : 3), size = (int64_t)dtype_size(x->dtype);
+    color_work p = {.x = x->data, .y = y->data};
+    p.from = map == COLOR_SPREAD ? size : 3 * size;
+    p.to = map == COLOR_GREY ? size : 3 * size;
     p.loop = tables[isa_level][x->dtype == ED_FLOAT64][map];
     p.stream = n * p.to >= COPY_FAR_BYTES && (uintptr_t)p.y % COPY_LINE == 0;
     for (int i = 0; i < count; i++) {
         p.numbers_f32[i] = (float)numbers[i];
         p.numbers_f64[i] = numbers[i];
     }
-    threads_run(n, x->size > OPS_PARALLEL_WORK ? 8192 : n + 1, color_range, &p);
+    threads_run(n, 3 * n > OPS_PARALLEL_WORK ? 8192 : n + 1, color_range, &p);
 }
 
 /* ---- RGB and HSV ----------------------------------------------------------------------------- */
@@ -344,14 +346,20 @@ ED_OP(color_times) = {
 
 static const double grey_of[] = {0.2989, 0.5870, 0.1140};
 
-static bool color_grey_infer(ed_call *call)
+/* [..., from] gives [..., to]. */
+static bool channels_infer(ed_call *call, int64_t from, int64_t to)
 {
-    if (!images_check_channels(call, 3)) return false;
+    if (!images_check_channels(call, from)) return false;
     const ed_tensor *x = call->inputs[0];
     int64_t shape[ED_MAX_RANK];
     for (int i = 0; i < x->rank; i++) shape[i] = x->shape[i];
-    shape[x->rank - 1] = 1;
+    shape[x->rank - 1] = to;
     return ed_call_output(call, 0, x->dtype, x->rank, shape);
+}
+
+static bool color_grey_infer(ed_call *call)
+{
+    return channels_infer(call, 3, 1);
 }
 
 static bool color_grey_kernel(ed_call *call)
@@ -415,13 +423,35 @@ ed_tensor *ed_rgb_to_grayscale(ed_tensor *x)
     return CALL_OP(rgb_to_grayscale, NULL, x);
 }
 
+extern const ed_op ed_op_color_spread;
+
+static bool color_spread_infer(ed_call *call)
+{
+    return channels_infer(call, 1, 3);
+}
+
+static bool color_spread_kernel(ed_call *call)
+{
+    images_map_colors(call, COLOR_SPREAD, NULL, 0);
+    return true;
+}
+
+static bool color_spread_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = over_channels(g->dy[0]);
+    return true;
+}
+
 static bool grayscale_to_rgb_compose(ed_call *call)
 {
     static const int64_t last[] = {1, 1, 1, 1, 1, 1, 1, 3};
     ed_tensor *x = call->inputs[0];
     const int rank = ed_rank(x);
-    return images_check_channels(call, 1) &&
-           ed_call_result(call, 0, ed_tile(x, ((ed_ints){last + ED_MAX_RANK - rank, rank})));
+    if (!images_check_channels(call, 1)) return false;
+    return ed_call_result(call, 0,
+                          ED_SET_FLOAT & 1u << ed_dtype_of(x)
+                              ? CALL_OP(color_spread, NULL, x)
+                              : ed_tile(x, ((ed_ints){last + ED_MAX_RANK - rank, rank})));
 }
 
 static bool grayscale_to_rgb_reference(const ed_call *call)
@@ -430,6 +460,21 @@ static bool grayscale_to_rgb_reference(const ed_call *call)
         ((double *)call->outputs[0]->data)[i] = ((const double *)call->inputs[0]->data)[i / 3];
     return true;
 }
+
+/* color_spread: y = x for each channel, dx = their sum of dy */
+ED_OP(color_spread) = {
+    .name = "color_spread",
+    .doc = "grayscale_to_rgb of floats",
+    .operands = {{"x", ED_SET_FLOAT, 'T'}},
+    .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
+    .infer = color_spread_infer,
+    .batch = ed_batch_axes,
+    .kernel = color_spread_kernel,
+    .gradient = color_spread_gradient,
+    .reference = grayscale_to_rgb_reference,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 19, 1)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 1)}}),
+};
 
 ED_OP(grayscale_to_rgb) = {
     .name = "grayscale_to_rgb",

@@ -128,4 +128,23 @@ static void TYPED(color_grey)(const color_work *p, const void *pixels, void *to,
     vstore_part(y, TYPED(grey_of)(m, c), n);
 }
 
+/* Each number three times. */
+static void TYPED(color_spread)(const color_work *p, const void *numbers, void *pixels, int64_t n)
+{
+    const NUMBER *x = numbers;
+    NUMBER *y = pixels;
+    for (; n >= VECTOR_LANES; n -= VECTOR_LANES, x += VECTOR_LANES) {
+        const VECTOR v = vload(x), same[3] = {v, v, v};
+        VECTOR to[3];
+        TYPED(triples_join)(same, to);
+        for (int k = 0; k < 3; k++, y += VECTOR_LANES)
+            if (p->stream)
+                vstream(y, to[k]);
+            else
+                vstore(y, to[k]);
+    }
+    if (p->stream) vstream_end();
+    for (int64_t i = 0; i < 3 * n; i++) y[i] = x[i / 3];
+}
+
 #undef TYPE

@@ -38,10 +38,11 @@ typedef enum color_map {
     COLOR_HUE,        /* colors with a number added to their hue */
     COLOR_SATURATION, /* with their saturation times a number, from 0 to 1 */
     COLOR_GREY,       /* their sum, by 3 weights; y has one channel */
+    COLOR_SPREAD,     /* three channels that are the one of x */
     COLOR_MAPS
 } color_map;
 
-/* A kernel's output 0 from input 0, floats [..., 3], by `count` numbers. */
+/* A kernel's output 0 from input 0, floats, by `count` numbers. */
 void images_map_colors(const ed_call *call, color_map map, const double *numbers, int count);
 
 /* A pixel's colors as hue, saturation and value, and back, for references. */
