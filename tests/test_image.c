@@ -142,6 +142,60 @@ static void measured(void **state)
     assert_fails(ed_ssim(x, y, 1), ED_INVALID_ARGUMENT, "filter_size is 11; images, here 3 by 4");
 }
 
+static ed_tensor *hue(ed_tensor *x)
+{
+    return ed_adjust_hue(x, 0.4);
+}
+static ed_tensor *saturation(ed_tensor *x)
+{
+    return ed_adjust_saturation(x, 1.4);
+}
+static ed_tensor *dilation(ed_tensor *x)
+{
+    ed_tensor *filters = ed_slice(x, .end = ED_INTS(1, 3, 2));
+    return ed_dilation2d(x, ed_squeeze(filters, .axis = ED_AXES(0)), .padding = "SAME");
+}
+static ed_tensor *erosion(ed_tensor *x)
+{
+    ed_tensor *filters = ed_slice(x, .end = ED_INTS(1, 2, 3));
+    return ed_erosion2d(x, ed_squeeze(filters, .axis = ED_AXES(0)), .strides = ED_INTS(2, 1));
+}
+static ed_tensor *largest(ed_tensor *x)
+{
+    return ed_adaptive_max_pool2d(x, .output_size = ED_INTS(4, 5));
+}
+
+/* What takes another way while a tape listens gives the same bits, of few channels and of many. */
+static void taped_or_not(void **state)
+{
+    (void)state;
+    ed_tensor *(*const ops[])(ed_tensor * x) = {hue, saturation, dilation, erosion, largest};
+    for (int i = 0; i < 5; i++)
+        for (int64_t channels = 3; channels < (i < 2 ? 4 : 50); channels += 31) {
+            ED_SCOPE;
+            ed_tensor *x =
+                ed_random_uniform(ED_SHAPE(2, 8, 20, channels), .low = -0.2, .high = 1.1);
+            ed_tensor *y = ops[i](x);
+            ed_tape *tape = ed_tape_begin();
+            ed_watch(tape, x);
+            assert_same_tensor(ops[i](x), y);
+            ed_tape_stop(tape);
+        }
+}
+
+/* A pixel does not count in its own place, nor equal ones anywhere. */
+static void edges(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *same = ed_full(ED_SHAPE(1, 4, 50, 3), 0.1);
+    assert_same_tensor(ed_sobel_edges(same), ed_zeros(ED_SHAPE(1, 4, 50, 3, 2)));
+    const float one[] = {1, 2, 4, 3, NAN, 5, 9, 6, 8};
+    const double *y = ed_as_doubles(ed_sobel_edges(floats(one, ED_SHAPE(1, 3, 3, 1))));
+    assert_true(y[8] == 20 && y[9] == 6);
+    assert_true(isnan(y[2]) && y[3] == 10);
+}
+
 static void suppressed(void **state)
 {
     (void)state;
@@ -202,6 +256,8 @@ int main(void)
         cmocka_unit_test_teardown(cropped, check_end),
         cmocka_unit_test_teardown(colored, check_end),
         cmocka_unit_test_teardown(measured, check_end),
+        cmocka_unit_test_teardown(taped_or_not, check_end),
+        cmocka_unit_test_teardown(edges, check_end),
         cmocka_unit_test_teardown(suppressed, check_end),
         cmocka_unit_test_teardown(suppressed_in_batches, check_end),
     };

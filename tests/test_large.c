@@ -83,6 +83,53 @@ static ed_tensor *some_slices(ed_tensor *x)
     return ed_gather(x, ed_cast(indices, ED_INT64), .axis = 1);
 }
 
+/* x as images of three channels, with values from 0 to 1. */
+static ed_tensor *colors(ed_tensor *x)
+{
+    const int64_t *s = ed_shape(x).values;
+    return ed_mul(ed_add(ed_reshape(x, ED_SHAPE(s[0], s[1], s[2] / 3, 3)), 100), 0.005);
+}
+static ed_tensor *sobel(ed_tensor *x)
+{
+    return ed_sobel_edges(colors(x));
+}
+static ed_tensor *hsv(ed_tensor *x)
+{
+    return ed_rgb_to_hsv(colors(x));
+}
+static ed_tensor *rgb(ed_tensor *x)
+{
+    return ed_hsv_to_rgb(colors(x));
+}
+static ed_tensor *yuv(ed_tensor *x)
+{
+    return ed_rgb_to_yuv(colors(x));
+}
+static ed_tensor *hue(ed_tensor *x)
+{
+    return ed_adjust_hue(colors(x), 0.3);
+}
+static ed_tensor *saturation(ed_tensor *x)
+{
+    return ed_adjust_saturation(colors(x), 0.7);
+}
+static ed_tensor *contrast(ed_tensor *x)
+{
+    return ed_adjust_contrast(colors(x), 0.7);
+}
+static ed_tensor *three_greys(ed_tensor *x)
+{
+    return ed_grayscale_to_rgb(ed_expand_dims(x, -1));
+}
+static ed_tensor *responses(ed_tensor *x)
+{
+    return ed_local_response_normalization(x, .beta = 0.75);
+}
+static ed_tensor *dilated(ed_tensor *x)
+{
+    return ed_dilation2d(colors(x), ed_zeros(ED_SHAPE(3, 3, 3)), .padding = "SAME");
+}
+
 static const op_case cases[] = {
     {"cumsum of columns", cumsum_down, ED_FLOAT32, {1, 1030, 1360}},
     {"cumsum of columns, doubles", cumsum_down, ED_FLOAT64, {2, 301, 1200}},
@@ -93,6 +140,19 @@ static const op_case cases[] = {
     {"cumsum of rows, doubles", cumsum_along, ED_FLOAT64, {1, 515, 1368}},
     {"cumsum of rows, backwards", cumsum_back, ED_FLOAT32, {1, 1030, 1360}},
     {"cumsum of rows, doubles backwards", cumsum_back, ED_FLOAT64, {1, 515, 1368}},
+    {"sobel_edges", sobel, ED_FLOAT32, {2, 300, 1344}},
+    {"sobel_edges, doubles", sobel, ED_FLOAT64, {1, 300, 1344}},
+    {"sobel_edges of odd rows", sobel, ED_FLOAT32, {2, 300, 1341}},
+    {"rgb_to_hsv", hsv, ED_FLOAT32, {2, 601, 1341}},
+    {"hsv_to_rgb, doubles", rgb, ED_FLOAT64, {1, 601, 1341}},
+    {"rgb_to_yuv", yuv, ED_FLOAT32, {2, 601, 1341}},
+    {"adjust_hue", hue, ED_FLOAT32, {2, 601, 1341}},
+    {"adjust_saturation", saturation, ED_FLOAT32, {2, 601, 1341}},
+    {"adjust_contrast", contrast, ED_FLOAT32, {2, 601, 1341}},
+    {"grayscale_to_rgb", three_greys, ED_FLOAT32, {1, 601, 901}},
+    {"local_response_normalization", responses, ED_FLOAT32, {2, 60, 13440}},
+    {"local_response_normalization of doubles", responses, ED_FLOAT64, {1, 6300, 136}},
+    {"dilation2d", dilated, ED_FLOAT32, {2, 601, 1341}},
     {"cummin of bytes", cummin_up, ED_UINT8, {1, 2060, 2880}},
     {"clip", clipped, ED_FLOAT32, {1, 1031, 1361}},
     {"clip of integers", clipped, ED_INT32, {1, 1031, 1361}},
