@@ -1,10 +1,10 @@
 /*
- * partition, argpartition. The key of element number kth of the sorted line is found byte by byte,
- * most significant first, among the elements that agree so far (radix select), whatever their
- * order; of many, a sample leaves few to look at. Then one pass puts each element on its side.
+ * partition, argpartition. The key of element number kth of the sorted line is selected; then one
+ * pass puts each element on its side.
  */
 #include "ops/index.h"
 #include "ops/ops.h"
+#include "ops/select.h"
 #include "tensor/threads.h"
 #include "tensor/typed.h"
 #include <math.h>
@@ -56,76 +56,6 @@ typedef struct partition_work {
     int64_t n, stride, kth;
     uint64_t *room;
 } partition_work;
-
-/* Keys in a sample, how far from the place to expect the one may be, and from how many keys on. */
-enum { SAMPLE = 256, SAMPLE_WIDTH = 24, SAMPLE_FROM = HARD(SAMPLE, 1 << 13) };
-
-/* How many keys have each byte. */
-static void partition_count(const uint64_t *keys, int64_t n, int shift, int64_t *counts)
-{
-    int64_t odd[256] = {0}; /* apart, so that equal neighbours do not wait for each other */
-    memset(counts, 0, sizeof odd);
-    for (int64_t i = 0; i + 1 < n; i += 2) {
-        counts[keys[i] >> shift & 255]++;
-        odd[keys[i + 1] >> shift & 255]++;
-    }
-    if (n % 2) counts[keys[n - 1] >> shift & 255]++;
-    for (int byte = 0; byte < 256; byte++) counts[byte] += odd[byte];
-}
-
-/* The key number *kth of the n sorted ones; *kth is then its number among those that are equal. */
-static uint64_t select_by_bytes(const uint64_t *keys, int64_t n, int64_t *kth, uint64_t *candidates)
-{
-    for (int shift = 56; shift >= 0; shift -= 8) {
-        int64_t counts[256], left = 0;
-        uint64_t byte = 0;
-        partition_count(keys, n, shift, counts);
-        for (; *kth >= counts[byte]; byte++) *kth -= counts[byte];
-        if (counts[byte] == n) continue;
-        for (int64_t i = 0; i < n; i++) {
-            const uint64_t key = keys[i];
-            candidates[left] = key;
-            left += (key >> shift & 255) == byte;
-        }
-        keys = candidates;
-        n = left;
-    }
-    return keys[0];
-}
-
-/* Some keys, evenly taken, in order. */
-static void take_sample(const uint64_t *keys, int64_t n, uint64_t *sample)
-{
-    for (int i = 0; i < SAMPLE; i++) {
-        const uint64_t key = keys[n / SAMPLE * i];
-        int j = i;
-        for (; j > 0 && sample[j - 1] > key; j--) sample[j] = sample[j - 1];
-        sample[j] = key;
-    }
-}
-
-/* The same. Of many keys a sample tells between which two the one lies, mostly, and how many others
- * are left between these after one pass. */
-static uint64_t partition_select(const uint64_t *keys, int64_t n, int64_t *kth,
-                                 uint64_t *candidates)
-{
-    uint64_t sample[SAMPLE];
-    if (n < SAMPLE_FROM) return select_by_bytes(keys, n, kth, candidates);
-    take_sample(keys, n, sample);
-    const int near = (int)((double)*kth / (double)n * SAMPLE);
-    const uint64_t low = near < SAMPLE_WIDTH ? 0 : sample[near - SAMPLE_WIDTH];
-    const uint64_t high = near + SAMPLE_WIDTH < SAMPLE ? sample[near + SAMPLE_WIDTH] : UINT64_MAX;
-    int64_t left = 0, less = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const uint64_t key = keys[i];
-        candidates[left] = key;
-        left += (key >= low) & (key <= high);
-        less += key < low;
-    }
-    if (*kth < less || *kth >= less + left) return select_by_bytes(keys, n, kth, candidates);
-    *kth -= less;
-    return select_by_bytes(candidates, left, kth, candidates);
-}
 
 #define TYPE f32
 #include "ops/partition.typed.h"

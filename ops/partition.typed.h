@@ -1,19 +1,11 @@
 /* Keys of a line's elements, and moving these, for one type. */
 
-/* Unsigned numbers in the elements' order, NaN after all. */
+#include "ops/select.typed.h"
+
 static void TYPED(partition_keys)(const partition_work *w, int64_t begin, uint64_t *keys)
 {
     const NUMBER *x = (const NUMBER *)w->x->data + begin;
-    for (int64_t i = 0; i < w->n; i++) {
-#if FLOATING
-        const double wide = (double)x[i * w->stride] + 0; /* -0 and 0 are equal */
-        uint64_t bits;
-        memcpy(&bits, &wide, sizeof bits);
-        keys[i] = wide != wide ? UINT64_MAX : bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
-#else
-        keys[i] = (uint64_t)x[i * w->stride] ^ (uint64_t)1 << 63;
-#endif
-    }
+    for (int64_t i = 0; i < w->n; i++) keys[i] = TYPED(select_key)(x[i * w->stride]);
 }
 
 /* Each element, or its index, to its side of the one with the key, of which `equal` ones with the
@@ -44,7 +36,7 @@ static void TYPED(partition_line)(const partition_work *w, int64_t begin, uint64
 {
     int64_t equal = w->kth;
     TYPED(partition_keys)(w, begin, room);
-    const uint64_t key = partition_select(room, w->n, &equal, room + w->n);
+    const uint64_t key = select_of_keys(room, w->n, &equal, room + w->n);
     TYPED(partition_spread)(w, begin, room, key, equal);
 }
 

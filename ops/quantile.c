@@ -3,6 +3,7 @@
  * finds where the wanted elements are.
  */
 #include "ops/reductions.h"
+#include "ops/select.h"
 #include "tensor/threads.h"
 #include "tensor/typed.h"
 #include <math.h>
@@ -29,6 +30,8 @@ static bool quantile_infer(ed_call *call)
     return ed_call_output(call, 0, ED_INT64, 2, (const int64_t[]){2, x->shape[0]});
 }
 
+enum { QUANTILE_SOME = 256 }; /* elements that are compared at a time */
+
 #define TYPE f32
 #include "ops/quantile.typed.h"
 #define TYPE f64
@@ -42,7 +45,7 @@ static bool quantile_infer(ed_call *call)
 
 typedef struct quantile_job {
     ed_call *call;
-    int64_t *room; /* n indices for each worker */
+    uint64_t *room; /* n keys for each worker */
 } quantile_job;
 
 static void quantile_rows(int64_t first, int64_t last, int worker, void *user)
@@ -51,7 +54,8 @@ static void quantile_rows(int64_t first, int64_t last, int worker, void *user)
     const quantile_attrs *attrs = job->call->attrs;
     const ed_tensor *x = job->call->inputs[0];
     const int64_t rows = x->shape[0], n = x->shape[1];
-    int64_t *y = (int64_t *)job->call->outputs[0]->data, *room = job->room + worker * n;
+    int64_t *y = (int64_t *)job->call->outputs[0]->data;
+    uint64_t *room = job->room + worker * n;
     for (int64_t i = first; i < last; i++) {
         int64_t *const to[] = {y + i, y + rows + i};
         switch (x->dtype) {

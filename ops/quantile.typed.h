@@ -1,60 +1,104 @@
 /* The k-th smallest element, for one type. */
 
-#define BEFORE(i, j) (x[i] < x[j] || (x[i] == x[j] && (i) < (j)))
+#include "ops/select.typed.h"
 
-/* Arranges the indices so that number k is where it were if they were sorted, smaller ones before
- * it: quickselect with the median of three. */
-static void TYPED(quantile_select)(const NUMBER *x, int64_t *at, int64_t n, int64_t k)
+#if FLOATING
+#define LOWEST  (-(NUMBER)INFINITY)
+#define HIGHEST ((NUMBER)INFINITY)
+#else
+#define LOWEST  NUMBER_MIN
+#define HIGHEST NUMBER_MAX
+#endif
+
+/* The element number *kth of n sorted ones without NaN; *kth is then its number among its equals.
+ * room: for n keys. Of many, only those near it by a sample become keys. */
+static NUMBER TYPED(quantile_select)(const NUMBER *x, int64_t n, int64_t *kth, uint64_t *room)
 {
-    for (int64_t low = 0, high = n - 1; low < high;) {
-        const int64_t a = at[low], b = at[low + (high - low) / 2], c = at[high];
-        const int64_t pivot = BEFORE(a, b) ? (BEFORE(b, c)   ? b
-                                              : BEFORE(a, c) ? c
-                                                             : a)
-                                           : (BEFORE(a, c)   ? a
-                                              : BEFORE(b, c) ? c
-                                                             : b);
-        int64_t i = low, j = high;
-        while (i <= j) {
-            while (BEFORE(at[i], pivot)) i++;
-            while (BEFORE(pivot, at[j])) j--;
-            if (i > j) break;
-            const int64_t other = at[i];
-            at[i++] = at[j];
-            at[j--] = other;
+    uint64_t sample[SELECT_SAMPLE];
+    if (n >= SELECT_FROM) {
+        for (int i = 0; i < SELECT_SAMPLE; i++)
+            sample[i] = TYPED(select_key)(x[n / SELECT_SAMPLE * i]);
+        const select_range near = select_near(sample, n, *kth);
+        const NUMBER low = near.low == 0 ? LOWEST : TYPED(select_value)(near.low);
+        const NUMBER high = near.high == UINT64_MAX ? HIGHEST : TYPED(select_value)(near.high);
+        char *const some = (char *)room;
+        int64_t left = 0, less = 0;
+        for (int64_t i = 0; i < n; i++) {
+            memcpy(some + left * (int64_t)sizeof *x, x + i, sizeof *x);
+            left += (x[i] >= low) & (x[i] <= high);
+            less += x[i] < low;
         }
-        if (k <= j)
-            high = j;
-        else if (k >= i)
-            low = i;
-        else
-            return;
+        if (*kth >= less && *kth < less + left) {
+            *kth -= less;
+            for (int64_t i = left - 1; i >= 0; i--) {
+                NUMBER value;
+                memcpy(&value, some + i * (int64_t)sizeof value, sizeof value);
+                room[i] = TYPED(select_key)(value);
+            }
+            return TYPED(select_value)(select_by_bytes(room, left, kth, room));
+        }
     }
+    for (int64_t i = 0; i < n; i++) room[i] = TYPED(select_key)(x[i]);
+    return TYPED(select_value)(select_by_bytes(room, n, kth, room));
+}
+
+/* Whether x is `value`, or both are NaN. */
+static inline int TYPED(quantile_is)(NUMBER x, NUMBER value)
+{
+#if FLOATING
+    return x == value || (x != x && value != value);
+#else
+    return x == value;
+#endif
+}
+
+/* Where the n elements have `value`, or NaN, for the time number `time`, from 0; -1 if nowhere. */
+static int64_t TYPED(quantile_find)(const NUMBER *x, int64_t n, NUMBER value, int64_t time)
+{
+    for (int64_t i = 0; i < n; i += QUANTILE_SOME) {
+        const int64_t some = n - i < QUANTILE_SOME ? n - i : QUANTILE_SOME;
+        int count = 0;
+        for (int64_t k = i; k < i + some; k++) count += TYPED(quantile_is)(x[k], value);
+        if (time >= count) {
+            time -= count;
+            continue;
+        }
+        for (;; i++)
+            if (TYPED(quantile_is)(x[i], value) && time-- == 0) return i;
+    }
+    return -1;
+}
+
+/* The smallest of n elements above `value`; HIGHEST if there is none. */
+static NUMBER TYPED(quantile_above)(const NUMBER *x, int64_t n, NUMBER value)
+{
+    NUMBER least = HIGHEST;
+    for (int64_t i = 0; i < n; i++) least = x[i] > value && x[i] < least ? x[i] : least;
+    return least;
 }
 
 /* Flat indices of the elements of both ranks in the row of n that begins at `first`. */
 static void TYPED(quantile_row)(const void *all, int64_t first, int64_t n,
-                                const quantile_attrs *attrs, int64_t *at, int64_t *const *to)
+                                const quantile_attrs *attrs, uint64_t *room, int64_t *const *to)
 {
     const NUMBER *x = (const NUMBER *)all + first;
-    for (int64_t i = 0; i < n; i++) {
-        at[i] = i;
+    int64_t time = attrs->low, low = -1, high = -1;
 #if FLOATING
-        if (!isnan(x[i])) continue;
-        *to[0] = *to[1] = first + i;
-        return;
+    low = high = TYPED(quantile_find)(x, n, (NUMBER)NAN, 0);
 #endif
+    if (low < 0) {
+        const NUMBER value = TYPED(quantile_select)(x, n, &time, room);
+        low = high = TYPED(quantile_find)(x, n, value, time);
+        if (attrs->high > attrs->low) {
+            high = TYPED(quantile_find)(x + low + 1, n - low - 1, value, 0); /* once more */
+            high = high >= 0 ? low + 1 + high
+                             : TYPED(quantile_find)(x, n, TYPED(quantile_above)(x, n, value), 0);
+        }
     }
-    TYPED(quantile_select)(x, at, n, attrs->low);
-    int64_t next = attrs->low;
-    if (attrs->high > next) { /* the smallest behind it */
-        next++;
-        for (int64_t i = next + 1; i < n; i++)
-            if (BEFORE(at[i], at[next])) next = i;
-    }
-    *to[0] = first + at[attrs->low];
-    *to[1] = first + at[next];
+    *to[0] = first + low;
+    *to[1] = first + high;
 }
 
-#undef BEFORE
+#undef LOWEST
+#undef HIGHEST
 #undef TYPE

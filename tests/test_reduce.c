@@ -342,6 +342,36 @@ static void best_of_long_rows(void **state)
 
 /* ---- Variables ------------------------------------------------------------------------------- */
 
+/* So many elements that a sample of them is taken, which may be unlike the others. */
+static void quantiles_of_many(void **state)
+{
+    (void)state;
+    enum { N = 20000, APART = N / 256 };
+    for (int kind = 0; kind < 5; kind++) {
+        ED_SCOPE;
+        ed_tensor *at = ed_range(0, N), *x = ed_random_uniform(ED_SHAPE(N), .low = -3, .high = 3);
+        ed_tensor *sampled = ed_equal(ed_floor_mod(at, APART), 0);
+        if (kind == 1) x = ed_where(sampled, 5, x);
+        if (kind == 2) x = ed_where(sampled, x, 0);
+        if (kind == 3) x = ed_round(x);
+        if (kind == 4) x = ed_where(ed_greater(x, 0), INFINITY, -INFINITY);
+        x = ed_add(ed_stack(ed_list_of(x, ed_neg(x))), 0); /* -0, which is sorted before 0, is 0 */
+        ed_tensor *sorted = ed_sort(x);
+        for (int64_t rank = 0; rank < N; rank += 1111) {
+            ED_SCOPE;
+            ed_tensor *want = ed_gather(sorted, ed_integer(rank), .axis = 1);
+            ed_tensor *y =
+                ed_quantile(x, (double)rank / (N - 1), .axis = ED_AXES(1), .method = "nearest");
+            assert_same_tensor(y, want);
+        }
+        ed_tensor *middle =
+            ed_slice(sorted, .begin = ED_INTS(0, N / 2 - 1), .end = ED_INTS(2, N / 2 + 1));
+        if (kind != 4)
+            assert_same_tensor(ed_median(x, .axis = ED_AXES(1)),
+                               ed_reduce_mean(middle, .axis = ED_AXES(1)));
+    }
+}
+
 static void variables_change_in_place(void **state)
 {
     (void)state;
@@ -419,6 +449,7 @@ int main(void)
         cmocka_unit_test(sums_to_shapes),
         cmocka_unit_test(best_of_short_rows),
         cmocka_unit_test(best_of_long_rows),
+        cmocka_unit_test(quantiles_of_many),
         cmocka_unit_test(variables_change_in_place),
         cmocka_unit_test(variables_change_like_add),
         cmocka_unit_test(gradients_stop),
