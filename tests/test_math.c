@@ -127,6 +127,11 @@ static void activations(void **state)
         -0.05, 0, 3, 6);
     ARE(ed_sparsemax(FLOATS(1, 2, 1.5f)), 0, 0.75, 0.25);
     ARE(ed_sparsemax(FLOATS(1, NAN)), NAN, NAN);
+    /* the smallest number there is, not 0: a slope whose factor is beyond 2^11 */
+    ed_tensor *far = DOUBLES(-21.588665899999999);
+    ed_tape *tape = ed_tape_begin();
+    ed_watch(tape, far);
+    ARE(ed_gradient(tape, ed_gelu_tanh(far), far), -DBL_TRUE_MIN);
     assert_fails(ed_glu(FLOATS(1, 2, 3)), ED_INVALID_ARGUMENT,
                  "glu: x is float32[3]; axis 0 must have an even size");
     assert_fails(ed_celu(x, .alpha = 0), ED_INVALID_ARGUMENT, "alpha");

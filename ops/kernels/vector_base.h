@@ -738,8 +738,8 @@ VECTOR_INLINE vf64 vscale_f64(vf64 x, vf64 n)
 }
 #define vscale(x, n) VECTOR_CHOOSE(vscale, x)(x, n)
 
-/* x, but a zero of its sign where x 2^n surely is one, |x| being at most 2^11: a product that
- * comes out denormal or is rounded to 0 takes a hundred times as long as others. */
+/* x, but a zero of its sign where x 2^n surely is one, |x| being at most 2^11 (2^12): a product
+ * that comes out denormal or is rounded to 0 takes a hundred times as long as others. */
 VECTOR_INLINE vf32 vscaled_away_f32(vf32 x, vf32 n)
 {
 #if defined(VECTOR_AVX512)
@@ -753,16 +753,16 @@ VECTOR_INLINE vf32 vscaled_away_f32(vf32 x, vf32 n)
 VECTOR_INLINE vf64 vscaled_away_f64(vf64 x, vf64 n)
 {
 #if defined(VECTOR_AVX512)
-    const __mmask8 away = _mm512_cmp_pd_mask((__m512d)n, _mm512_set1_pd(-1085), _CMP_LT_OQ);
+    const __mmask8 away = _mm512_cmp_pd_mask((__m512d)n, _mm512_set1_pd(-1087), _CMP_LT_OQ);
     const __m512i sign = _mm512_set1_epi64(INT64_MIN);
     return (vf64)_mm512_mask_and_epi64((__m512i)x, away, (__m512i)x, sign);
 #else
-    return (vf64)((vi64)x & ~((vi64)(n < -1085) & INT64_MAX));
+    return (vf64)((vi64)x & ~((vi64)(n < -1087) & INT64_MAX));
 #endif
 }
 
-/* x 2^n in fewer steps for a whole n in -190 .. 63 (-1534 .. 511) and an |x| <= 2^11. What is
- * far too small for a denormal costs no more than the rest. */
+/* x 2^n in fewer steps for a whole n in -190 .. 63 (-1534 .. 511) and an |x| <= 2^11 (2^12). What
+ * is far too small for a denormal costs no more than the rest. */
 VECTOR_INLINE vf32 vscale_down_f32(vf32 x, vf32 n)
 {
     x = vscaled_away_f32(x, n);
