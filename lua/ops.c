@@ -262,10 +262,11 @@ static int most_arguments(const ed_op *op)
     return most;
 }
 
-/* A list's tensors as so many results. */
-static int push_each(lua_State *L, const ed_list *list)
+/* A list's tensors as so many results, without those that are there for the gradient alone. */
+static int push_each(lua_State *L, const ed_op *op, const ed_list *list)
 {
-    const int n = (int)ed_list_size(list);
+    int n = (int)ed_list_size(list);
+    while (n && op->results[n - 1].kept) n--;
     luaL_checkstack(L, n + 8, NULL);
     for (int i = 0; i < n; i++) handle_put(handle_new(L, HANDLE_TENSOR), ed_list_get(list, i));
     return n;
@@ -297,7 +298,7 @@ static int call(lua_State *L, const ed_op *op, int metatable)
     void *made = execute(&a, single);
     if (many) return objects_finish_list(L, &b, h, made);
     const int n = binding_finish(L, &b, h, made);
-    return single ? n : push_each(L, made);
+    return single ? n : push_each(L, op, made);
 }
 
 /* Refuses what is more; options may come as {} where there are none: x:exp{}. */

@@ -85,8 +85,9 @@ static bool attention_infer(ed_call *call)
     if (!attention_plan(call, query, call->inputs[1], value, given_mask(call))) return false;
     memcpy(shape, query->shape, sizeof shape);
     shape[r - 1] = value->shape[r - 1];
-    return ed_call_output(call, 0, query->dtype, r, shape) &&
-           ed_call_output(call, 1, query->dtype, r - 1, shape);
+    for (int i = 1; i < 4; i++)
+        if (!ed_call_output(call, i, query->dtype, r - 1, shape)) return false;
+    return ed_call_output(call, 0, query->dtype, r, shape);
 }
 
 /* ---- What both kernels need ------------------------------------------------------------------ */
@@ -108,9 +109,7 @@ attention_room attention_room_of(const attention_work *w, int worker)
     room.gemm = w->scratch + w->each * (size_t)worker;
     room.scores = room.gemm + GEMM_ROOM;
     room.others = room.scores + SCORES * w->element;
-    room.largest = room.others + SCORES * w->element;
-    room.sum = room.largest + ATTENTION_ROWS * w->element;
-    room.rescale = room.sum + ATTENTION_ROWS * w->element;
+    room.rescale = room.others + SCORES * w->element;
     room.product = room.rescale + ATTENTION_ROWS * w->element;
     room.keep = (uint8_t *)room.product + (size_t)(ATTENTION_COLUMNS * wider(w->a)) * w->element;
     room.zeros = room.keep + SCORES;
@@ -130,7 +129,7 @@ bool attention_run(attention_work *w, int64_t parts,
     w->loops = &tables[isa_level][w->query->dtype];
     size_t numbers, bytes;
     if (__builtin_mul_overflow((size_t)wider(a), ATTENTION_COLUMNS, &numbers) ||
-        __builtin_add_overflow(numbers, 2 * SCORES + 3 * ATTENTION_ROWS, &numbers) ||
+        __builtin_add_overflow(numbers, 2 * SCORES + ATTENTION_ROWS, &numbers) ||
         __builtin_mul_overflow(numbers, w->element, &bytes) ||
         __builtin_add_overflow(bytes, GEMM_ROOM + SCORES + 16 * ATTENTION_COLUMNS, &bytes))
         return ed_fail(ED_OUT_OF_MEMORY, "attention: the heads are too large"), false;
@@ -240,7 +239,7 @@ attention_block attention_block_at(const attention_work *w, const attention_room
 
 /* ---- Forward --------------------------------------------------------------------------------- */
 
-/* Rows of one head: y and the logarithms of the sums. */
+/* Rows of one head: y, the largest scores and the sums. */
 static void attend_rows(const attention_work *w, const attention_room *room, int64_t head,
                         int64_t row)
 {
@@ -252,8 +251,9 @@ static void attend_rows(const attention_work *w, const attention_room *room, int
         attention_of(w->value, attention_head(w, w->value, head, a->group));
     const int64_t at = head * a->targets + row, rows = smaller(a->rows, a->targets - row);
     char *y = w->outputs[0]->data + at * a->values * size;
-    for (int64_t i = 0; i < rows; i++) dtype_store(w->query->dtype, room->largest, i, -INFINITY);
-    memset(room->sum, 0, (size_t)(rows * size));
+    char *largest = w->outputs[2]->data + at * size, *sum = w->outputs[3]->data + at * size;
+    for (int64_t i = 0; i < rows; i++) dtype_store(w->query->dtype, largest, i, -INFINITY);
+    memset(sum, 0, (size_t)(rows * size));
     if (!a->sources) memset(y, 0, (size_t)(rows * a->values * size));
     for (int64_t column = 0; column < a->sources; column += ATTENTION_COLUMNS) {
         if (w->o->is_causal && column >= row + rows) break;
@@ -263,13 +263,13 @@ static void attend_rows(const attention_work *w, const attention_room *room, int
         k.data += column * key.row;
         v.data += column * value.row;
         attention_product(w, room, rows, b.columns, a->size, q, k, room->scores, line);
-        w->loops->exponentials(&b, room->scores, room->largest, room->sum, room->rescale);
+        w->loops->exponentials(&b, room->scores, largest, sum, room->rescale);
         const attention_matrix p = {room->scores, line, size};
         attention_product(w, room, rows, a->values, b.columns, p, v, column ? room->product : y,
                           a->values * size);
         if (column) w->loops->join(rows, a->values, room->rescale, room->product, y);
     }
-    w->loops->finish(rows, a->values, room->largest, room->sum, y, w->outputs[1]->data + at * size);
+    w->loops->finish(rows, a->values, largest, sum, y, w->outputs[1]->data + at * size);
 }
 
 static int64_t row_blocks(const attention *a)
@@ -359,6 +359,7 @@ static bool attention_reference(const ed_call *call)
     const attention *a = call->plan;
     const double *value = (const double *)call->inputs[2]->data;
     double *y = (double *)call->outputs[0]->data, *l = (double *)call->outputs[1]->data;
+    double *largest = (double *)call->outputs[2]->data, *sums = (double *)call->outputs[3]->data;
     const ed_tensor *kept = attention_kept(a, call->attrs, ED_FLOAT64);
     double *s = memory_alloc((size_t)a->sources * sizeof *s);
     for (int64_t i = 0; s && i < a->heads * a->targets; i++) {
@@ -378,6 +379,8 @@ static bool attention_reference(const ed_call *call)
             y[i * a->values + e] = sum == 0 ? 0 : total / sum;
         }
         l[i] = m + log(sum);
+        largest[i] = m;
+        sums[i] = sum;
     }
     memory_free(s);
     return s != NULL;
@@ -396,7 +399,9 @@ ED_OP(scaled_dot_product_attention) = {
                  {"key", ED_SET_FLOAT, 'T', .saved = true},
                  {"value", ED_SET_FLOAT, 'T', .saved = true},
                  {"mask", ED_SET_FLOAT | ED_SET_BOOL, 0, .saved = true, .optional = true}},
-    .results = ED_RESULTS({.name = "y", .saved = true}, {.name = "logsumexp", .saved = true}),
+    .results = ED_RESULTS({.name = "y", .saved = true}, {.name = "logsumexp"},
+                          {.name = "largest", .saved = true, .kept = true},
+                          {.name = "sum", .saved = true, .kept = true}),
     ED_OP_ATTRS(ATTENTION_ATTRS, attention_attrs),
     .infer = attention_infer,
     .kernel = attention_kernel,
@@ -424,5 +429,5 @@ ed_tensor *ed_scaled_dot_product_attention_with(ed_tensor *query, ed_tensor *key
     const void *attrs = ED_OPTIONS_FROM(ED_ATTENTION_VALUES, options, attention_attrs,
                                         .draw = {options->generator, .drawn = !drops});
     return ops_call_into(op, (ed_tensor *const[]){query, key, value, mask}, mask ? 4 : 3, attrs,
-                         (ed_tensor * *const[]){logsumexp});
+                         (ed_tensor * *const[]){logsumexp, NULL, NULL});
 }

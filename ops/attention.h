@@ -5,7 +5,8 @@
  * computed by blocks: for some rows, one block of columns after the other, with the largest score
  * and the sum of the exponentials of each row carried along (Milakov and Gimelshein, "Online
  * normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022). The gradient
- * computes each block again from the logarithm of that sum. Borders of blocks depend on is_causal alone.
+ * computes each block again from both: where scores are as large as -1e9, as masks make them, their
+ * logsumexp has lost the logarithm of the sum. Borders of blocks depend on is_causal alone.
  */
 #ifndef EDDY_OPS_ATTENTION_H
 #define EDDY_OPS_ATTENTION_H
@@ -43,11 +44,12 @@ typedef struct attention_loops {
                          void *rescale);
     /* y = rescale y + t, rows of n numbers. */
     void (*join)(int64_t rows, int64_t n, const void *rescale, const void *t, void *y);
-    /* y = y / sum, and the logarithm of the sum of the exponentials of the scores. */
+    /* y = y / sum, and the logarithm of the sum of the exponentials of the scores; 0 and -inf where
+     * nothing takes part. */
     void (*finish)(int64_t rows, int64_t n, const void *largest, const void *sum, void *y,
                    void *logsumexp);
-    /* s = e^(scale s + mask - logsumexp). */
-    void (*probabilities)(const attention_block *b, void *s, const void *logsumexp);
+    /* s = e^(scale s + mask - largest) / sum. */
+    void (*probabilities)(const attention_block *b, void *s, const void *largest, const void *sum);
     /* From p and the gradient g of p after dropout: g becomes the gradient of the unscaled
      * scores, p what dropout leaves of it. */
     void (*gradient)(const attention_block *b, void *p, void *g, const void *delta);
@@ -87,7 +89,7 @@ typedef struct attention_work {
     const attention_loops *loops;
     const ed_tensor *query, *key, *value, *mask;
     ed_tensor *const *outputs;
-    const ed_tensor *dy, *logsumexp, *delta; /* of the gradient */
+    const ed_tensor *dy, *largest, *sum, *delta; /* of the gradient */
     bool wide;
     size_t element, each; /* bytes of a number, and of a worker's scratch */
     char *scratch;
@@ -95,7 +97,7 @@ typedef struct attention_work {
 
 /* A worker's scratch: blocks of scores, products, statistics of rows, what dropout keeps. */
 typedef struct attention_room {
-    char *scores, *others, *product, *largest, *sum, *rescale, *gemm;
+    char *scores, *others, *product, *rescale, *gemm;
     uint8_t *keep, *zeros;
 } attention_room;
 

@@ -89,17 +89,17 @@ static void TYPED(attention_finish)(int64_t rows, int64_t n, const void *largest
 }
 
 static void TYPED(attention_probabilities)(const attention_block *b, void *scores,
-                                           const void *logsumexp)
+                                           const void *largest, const void *sum)
 {
     for (int64_t r = 0; r < b->rows; r++) {
         NUMBER *s = (NUMBER *)scores + r * b->stride;
-        const NUMBER l = ((const NUMBER *)logsumexp)[r];
-        const int64_t seen = l == (NUMBER)-INFINITY ? 0 : attention_seen(b, r);
+        const NUMBER most = ((const NUMBER *)largest)[r], total = ((const NUMBER *)sum)[r];
+        const int64_t seen = most == (NUMBER)-INFINITY ? 0 : attention_seen(b, r);
         const VECTOR scale = TYPED(vset)(TYPED(attention_mask_row)(b, r, s, seen));
-        const VECTOR m = TYPED(vset)(l);
+        const VECTOR m = TYPED(vset)(most), k = TYPED(vset)(1 / total);
         memset(s + seen, 0, (size_t)(b->columns - seen) * sizeof *s);
         for (int64_t i = 0, left = seen; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
-            lanes_put(s + i, vexp_down(lanes_some(s + i, left, 0) * scale - m), left);
+            lanes_put(s + i, vexp_down(lanes_some(s + i, left, 0) * scale - m) * k, left);
     }
 }
 

@@ -10,7 +10,7 @@
 
 /* ---- The op ---------------------------------------------------------------------------------- */
 
-enum { DY = 3, LOGSUMEXP, DELTA, MASK };
+enum { DY = 3, LARGEST, SUM, DELTA, MASK };
 
 static const ed_tensor *mask_given(const ed_call *call)
 {
@@ -24,7 +24,7 @@ static bool gradient_shapes(const ed_call *call)
     if (dy->rank != r || memcmp(dy->shape, q->shape, (size_t)(r - 1) * sizeof *q->shape) ||
         dy->shape[r - 1] != v->shape[r - 1])
         return false;
-    for (int i = LOGSUMEXP; i <= DELTA; i++) {
+    for (int i = LARGEST; i <= DELTA; i++) {
         const ed_tensor *t = call->inputs[i];
         if (t->rank != r - 1 || memcmp(t->shape, q->shape, (size_t)(r - 1) * sizeof *q->shape))
             return false;
@@ -37,12 +37,12 @@ static bool gradient_infer(ed_call *call)
     if (!attention_plan(call, call->inputs[0], call->inputs[1], call->inputs[2], mask_given(call)))
         return false;
     if (!gradient_shapes(call))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "dy must have the shape of the result, logsumexp and delta that "
-                            "without the last axis: dy is %s, logsumexp is %s, delta is %s",
-                            text_of_tensor(call->inputs[DY]).s,
-                            text_of_tensor(call->inputs[LOGSUMEXP]).s,
-                            text_of_tensor(call->inputs[DELTA]).s);
+        return ed_call_fail(
+            call, ED_INVALID_ARGUMENT,
+            "dy must have the shape of the result, largest, sum and delta that "
+            "without the last axis: dy is %s, largest is %s, sum is %s, delta is %s",
+            text_of_tensor(call->inputs[DY]).s, text_of_tensor(call->inputs[LARGEST]).s,
+            text_of_tensor(call->inputs[SUM]).s, text_of_tensor(call->inputs[DELTA]).s);
     for (int i = 0; i < 3; i++) {
         const ed_tensor *x = call->inputs[i];
         if (!ed_call_output(call, i, x->dtype, x->rank, x->shape)) return false;
@@ -98,7 +98,7 @@ static void block_gradient(const attention_work *w, const attention_room *room, 
         rows_from(attention_of(w->dy, attention_head(w, w->dy, head, 1)), row);
     const attention_matrix p = {room->scores, line, size}, ds = {room->others, line, size};
     attention_product(w, room, b.rows, b.columns, a->size, q, attention_turned(k), p.data, line);
-    w->loops->probabilities(&b, p.data, w->logsumexp->data + at);
+    w->loops->probabilities(&b, p.data, w->largest->data + at, w->sum->data + at);
     attention_product(w, room, b.rows, b.columns, a->values, dy, attention_turned(v), ds.data,
                       line);
     w->loops->gradient(&b, p.data, ds.data, w->delta->data + at);
@@ -155,12 +155,14 @@ static bool gradient_kernel(ed_call *call)
                    (size_t)call->outputs[i]->size * dtype_size(w.query->dtype));
         return true;
     }
-    ed_tensor *l = tensor_contiguous(call->inputs[LOGSUMEXP]);
+    ed_tensor *largest = tensor_contiguous(call->inputs[LARGEST]);
+    ed_tensor *sum = tensor_contiguous(call->inputs[SUM]);
     ed_tensor *delta = tensor_contiguous(call->inputs[DELTA]);
-    w.logsumexp = l;
-    w.delta = delta;
-    const bool ok = l && delta && attention_run(&w, w.a->heads / w.a->group, gradient_heads);
-    ed_release(l);
+    w.largest = largest, w.sum = sum, w.delta = delta;
+    const bool ok =
+        largest && sum && delta && attention_run(&w, w.a->heads / w.a->group, gradient_heads);
+    ed_release(largest);
+    ed_release(sum);
     ed_release(delta);
     return ok;
 }
@@ -170,6 +172,7 @@ static void plain_target(const ed_call *call, const ed_tensor *kept, int64_t i, 
                          double *ds)
 {
     const attention *a = call->plan;
+    const attention_attrs *o = call->attrs;
     const int64_t head = i / a->targets, of = head / a->group * a->sources;
     const double *in[DELTA + 1];
     double *out[3];
@@ -178,7 +181,9 @@ static void plain_target(const ed_call *call, const ed_tensor *kept, int64_t i, 
     attention_plain_scores(call, in[0], in[1], mask_given(call), head, i % a->targets, s);
     for (int64_t j = 0; j < a->sources; j++) {
         const double k = kept ? ((const double *)kept->data)[i * a->sources + j] : 1;
-        const double p = in[LOGSUMEXP][i] == -INFINITY ? 0 : exp(s[j] - in[LOGSUMEXP][i]);
+        const double m = in[LARGEST][i];
+        const bool unseen = m == -INFINITY || (o->is_causal && j > i % a->targets);
+        const double p = unseen ? 0 : exp(s[j] - m) * (1 / in[SUM][i]);
         double dp = 0;
         for (int64_t e = 0; e < a->values; e++) {
             dp += in[DY][i * a->values + e] * in[2][(of + j) * a->values + e];
@@ -205,8 +210,8 @@ static bool gradient_reference(const ed_call *call)
     return s != NULL;
 }
 
-#define GIVEN(...)     ED_SAMPLE_IN(-2, 2, __VA_ARGS__)
-#define LOGARITHM(...) ED_SAMPLE_IN(1, 3, __VA_ARGS__)
+#define GIVEN(...)    ED_SAMPLE_IN(-2, 2, __VA_ARGS__)
+#define POSITIVE(...) ED_SAMPLE_IN(1, 3, __VA_ARGS__)
 
 ED_OP(attention_gradient) = {
     .name = "attention_gradient",
@@ -215,7 +220,8 @@ ED_OP(attention_gradient) = {
                  {"key", ED_SET_FLOAT, 'T'},
                  {"value", ED_SET_FLOAT, 'T'},
                  {"dy", ED_SET_FLOAT, 'T'},
-                 {"logsumexp", ED_SET_FLOAT, 'T'},
+                 {"largest", ED_SET_FLOAT, 'T'},
+                 {"sum", ED_SET_FLOAT, 'T'},
                  {"delta", ED_SET_FLOAT, 'T'},
                  {"mask", ED_SET_FLOAT | ED_SET_BOOL, 0, .optional = true}},
     .results = ED_RESULTS({.name = "dquery"}, {.name = "dkey"}, {.name = "dvalue"}),
@@ -226,13 +232,14 @@ ED_OP(attention_gradient) = {
     .no_gradient = "where tapes record, attention's gradient is made of public ops",
     .reference = gradient_reference,
     .samples = ED_SAMPLES({.inputs = {GIVEN(2, 3, 4), GIVEN(2, 5, 4), GIVEN(2, 5, 6),
-                                      GIVEN(2, 3, 6), LOGARITHM(2, 3), GIVEN(2, 3)},
+                                      GIVEN(2, 3, 6), POSITIVE(2, 3), POSITIVE(2, 3), GIVEN(2, 3)},
                            .attrs = ATTENTION(.draw = DRAWN)},
                           {.inputs = {GIVEN(4, 3, 2), GIVEN(2, 5, 2), GIVEN(2, 5, 1),
-                                      GIVEN(4, 3, 1), LOGARITHM(4, 3), GIVEN(4, 3), GIVEN(4, 1, 5)},
+                                      GIVEN(4, 3, 1), POSITIVE(4, 3), POSITIVE(4, 3), GIVEN(4, 3),
+                                      GIVEN(4, 1, 5)},
                            .attrs = ATTENTION(.is_causal = true, .draw = DRAWN)},
                           {.inputs = {GIVEN(3, 4), GIVEN(5, 4), GIVEN(5, 2), GIVEN(3, 2),
-                                      LOGARITHM(3), GIVEN(3)},
+                                      POSITIVE(3), POSITIVE(3), GIVEN(3)},
                            .attrs = ATTENTION(.scale = 0.05, .dropout_rate = 0.4, .draw = DRAWN)}),
 };
 
@@ -350,13 +357,14 @@ bool attention_gradient(const ed_gradient_call *g)
     const bool masked = g->n_inputs > 3;
     if (ops_differentiated() || (masked && g->needs[3])) return gradient_of_ops(g);
     ED_SCOPE;
-    ed_tensor *y = g->outputs[0], *l = g->outputs[1];
+    ed_tensor *y = g->outputs[0];
     ed_tensor *dy = g->dy[0] ? g->dy[0] : ed_zeros_like(y);
     ed_tensor *delta = ed_reduce_sum(ed_mul(dy, y), .axis = ED_AXES(-1));
     if (g->dy[1]) delta = ed_sub(delta, g->dy[1]);
     ed_tensor *outputs[3], *const *x = g->inputs;
-    ed_tensor *const operands[] = {x[0], x[1], x[2], dy, l, delta, masked ? x[3] : NULL};
-    if (!ed_execute(&ed_op_attention_gradient, operands, masked ? 7 : 6, g->attrs, outputs))
+    ed_tensor *const operands[] = {x[0],          x[1],          x[2],  dy,
+                                   g->outputs[2], g->outputs[3], delta, masked ? x[3] : NULL};
+    if (!ed_execute(&ed_op_attention_gradient, operands, masked ? 8 : 7, g->attrs, outputs))
         return false;
     for (int i = 0; i < 3; i++)
         if (g->needs[i]) g->dx[i] = ed_keep(outputs[i]);

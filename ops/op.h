@@ -49,7 +49,9 @@ typedef struct ed_operand {
 typedef struct ed_result {
     const char *name; /* as bindings call it */
     bool saved;       /* the gradient function gets its value */
-    bool kept;        /* it is there for the gradient function alone: nothing flows back from it */
+    /* It is there for the gradient function alone: nothing flows back from it, and bindings do not
+     * return it. Such results come last. */
+    bool kept;
 } ed_result;
 
 /* The results of a definition / of one without any. */

@@ -155,6 +155,24 @@ static void dropout_in_blocks(void **state)
     }
 }
 
+/* Finite masks over a whole row: all take the same part, also of the gradient. */
+static void masks_of_large_numbers(void **state)
+{
+    (void)state;
+    for (double large = 1e4; large < 1e31; large *= 1e3) {
+        ED_SCOPE;
+        ed_tensor *query = ed_zeros(ED_SHAPE(2, 3)), *key = ed_zeros(ED_SHAPE(300, 3));
+        ed_tensor *value = ed_range(0, 300, .dtype = ED_FLOAT32),
+                  *mask = ed_full(ED_SHAPE(1, 300), -large);
+        value = ed_reshape(value, ED_SHAPE(300, 1));
+        ed_tape *tape = ed_tape_begin();
+        ed_watch(tape, value);
+        ed_tensor *y = ed_scaled_dot_product_attention(query, key, value, mask, NULL);
+        assert_close_to(y, ed_full(ED_SHAPE(2, 1), 149.5), 1e-6);
+        assert_close_to(ed_gradient(tape, y, value), ed_full(ED_SHAPE(300, 1), 2 / 300.0), 1e-6);
+    }
+}
+
 static void losses_of_alignments(void **state)
 {
     (void)state;
@@ -202,7 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(targets_without_sources), cmocka_unit_test(attention_in_blocks),
-        cmocka_unit_test(dropout_in_blocks), cmocka_unit_test(losses_of_alignments),
-        cmocka_unit_test(second_derivatives)};
+        cmocka_unit_test(dropout_in_blocks),       cmocka_unit_test(masks_of_large_numbers),
+        cmocka_unit_test(losses_of_alignments),    cmocka_unit_test(second_derivatives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
