@@ -1,4 +1,4 @@
-/* Products of vectors and matrices that are compositions: matvec, tensordot, inner, outer, cross,
+/* Products of vectors and matrices that are compositions: matvec, tensordot, inner, outer,
  * kron. */
 #include "ops/matrices.h"
 #include "ops/ops.h"
@@ -285,57 +285,6 @@ ED_OP(outer) = {
 ed_tensor *ed_outer(ed_tensor *a, ed_tensor *b)
 {
     return CALL_OP(outer, NULL, a, b);
-}
-
-/* ---- cross ----------------------------------------------------------------------------------- */
-
-static ed_tensor *component(ed_tensor *x, int64_t i)
-{
-    return ed_gather(x, ed_scalar(i, .dtype = ED_INT64), .axis = -1);
-}
-
-/* a_i b_j - a_j b_i */
-static ed_tensor *minor(ed_tensor *a, ed_tensor *b, int64_t i, int64_t j)
-{
-    return ed_sub(ed_mul(component(a, i), component(b, j)),
-                  ed_mul(component(a, j), component(b, i)));
-}
-
-static bool cross_compose(ed_call *call)
-{
-    ed_tensor *a = call->inputs[0], *b = call->inputs[1];
-    if (ed_rank(a) < 1 || ed_rank(b) < 1 || ed_dim(a, -1) != 3 || ed_dim(b, -1) != 3)
-        return mismatch(call, "the last axes must have size 3");
-    ed_list *parts = ed_list_of(minor(a, b, 1, 2), minor(a, b, 2, 0), minor(a, b, 0, 1));
-    return ed_call_result(call, 0, ed_stack(parts, .axis = -1));
-}
-
-/* Samples have as many vectors. */
-static bool cross_reference(const ed_call *call)
-{
-    const ed_tensor *y = call->outputs[0];
-    for (int64_t e = 0; e < y->size; e++) {
-        const double *a = values(call, 0) + e / 3 * 3;
-        const double *b = values(call, 1) + e / 3 * 3;
-        const int64_t i = (e + 1) % 3, j = (e + 2) % 3;
-        ((double *)y->data)[e] = a[i] * b[j] - a[j] * b[i];
-    }
-    return true;
-}
-
-ED_OP(cross) = {
-    .name = "cross",
-    .doc = "cross products of vectors of three elements",
-    .operands = TWO(ED_SET_NUMBER),
-    .compose = cross_compose,
-    .reference = cross_reference,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3), ED_SAMPLE_IN(-2, 2, 3)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3), ED_SAMPLE_IN(-2, 2, 2, 3)}}),
-};
-
-ed_tensor *ed_cross(ed_tensor *a, ed_tensor *b)
-{
-    return CALL_OP(cross, NULL, a, b);
 }
 
 /* ---- kron ------------------------------------------------------------------------------------ */
