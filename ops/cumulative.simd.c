@@ -4,7 +4,8 @@
  * A row is the elements along the axis. Rows of adjoining elements are gone through one by one, a
  * sum four vectors at a time; where the axis is not the last, a strip of columns goes through the
  * rows side by side, four rows at a time. Sums and products of float32 are kept in float64 and
- * rounded once an element; what is large goes past the caches. `exclusive` is the same with the results one place further.
+ * rounded once an element; what is large goes past the caches. `exclusive` is the same with the
+ * results one place further.
  */
 #include "ops/elementwise.h"
 #include "ops/ops.h"

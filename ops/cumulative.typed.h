@@ -157,8 +157,8 @@ VECTOR_INLINE void TYPED(cumsum_store)(NUMBER *to, vf64 v)
     memcpy(to, &y, sizeof y);
 }
 
-/* Four vectors of doubles past the caches, the first at `to`; back: the last before the others. What
- * is read next is fetched. */
+/* Four vectors of doubles past the caches, the first at `to`; back: the last before the others.
+ * What is read next is fetched. */
 VECTOR_INLINE void TYPED(cumsum_stream)(const NUMBER *from, NUMBER *to, const vf64 v[4], bool back)
 {
     const int64_t ahead = (back ? -1 : 1) * VECTOR_AHEAD;

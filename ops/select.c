@@ -4,7 +4,7 @@
 enum { NEAR = 24 }; /* keys of the sample, how far from its place the one may be */
 
 /* How many keys have each byte. */
-static void count_bytes(const uint64_t *keys, int64_t n, int shift, int64_t *counts)
+static void tally_bytes(const uint64_t *keys, int64_t n, int shift, int64_t *counts)
 {
     int64_t odd[256] = {0}; /* apart, so that equal neighbours do not wait for each other */
     memset(counts, 0, sizeof odd);
@@ -21,7 +21,7 @@ uint64_t select_by_bytes(const uint64_t *keys, int64_t n, int64_t *kth, uint64_t
     for (int shift = 56; shift >= 0; shift -= 8) {
         int64_t counts[256], left = 0;
         uint64_t byte = 0;
-        count_bytes(keys, n, shift, counts);
+        tally_bytes(keys, n, shift, counts);
         for (; *kth >= counts[byte]; byte++) *kth -= counts[byte];
         if (counts[byte] == n) continue;
         for (int64_t i = 0; i < n; i++) {

@@ -1,8 +1,8 @@
 /*
- * The element that has a certain number among the sorted ones, without sorting: its key, an unsigned
- * number in the elements' order, is found byte by byte, most significant first, among the elements
- * that agree so far (radix select), whatever their order. Of many, a sample tells between which two
- * the one lies, mostly, which leaves few after one pass.
+ * The element that has a certain number among the sorted ones, without sorting: its key, an
+ * unsigned number in the elements' order, is found byte by byte, most significant first, among the
+ * elements that agree so far (radix select), whatever their order. Of many, a sample tells between
+ * which two the one lies, mostly, which leaves few after one pass.
  */
 #ifndef EDDY_OPS_SELECT_H
 #define EDDY_OPS_SELECT_H

@@ -335,7 +335,7 @@ static void copy_blocks(const box *b, int d, int64_t n, const char *from, int64_
     }
 }
 
-/* The blocks from dimension d on along the dimension outside; past the caches by way of a buffer. */
+/* The blocks from dimension d on along the one outside; past the caches by way of a buffer. */
 static void copy_many_blocks(const box *b, int d, const char *from, char *to)
 {
     char buffer[BUFFER] __attribute__((aligned(LINE)));
@@ -384,7 +384,7 @@ static void merge(box *b)
 }
 
 /* Elements that always come together become one. */
-static void widen(box *b)
+static void fuse_elements(box *b)
 {
     const int last = b->rank - 1;
     const int64_t size = (int64_t)b->element, bytes = b->shape[last] * size;
@@ -615,7 +615,7 @@ void copy_box(size_t element, int rank, const int64_t *shape, const void *from,
         return;
     }
     merge(&b);
-    widen(&b);
+    fuse_elements(&b);
     face_forward(&b);
     b.stream = bytes >= COPY_FAR_BYTES;
     if (bytes < SMALL_BYTES)

@@ -81,8 +81,8 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
  *                                    `width` such folds at once, of rows[0][c], rows[1][c], ...
  *                                    with m[c] into to[c]; acc: room for sixteen rows
  *     lanes_exp(x, y, n, scale, m, next)
- *                                    y = e^(scale x - m), scale > 0, m the largest scale x; the sum of
- *                                    them, a block at a time; next: as there
+ *                                    y = e^(scale x - m), scale > 0, m the largest scale x; the
+ *                                    sum of them, a block at a time; next: as there
  *
  * m, acc and to of lanes_rows have room for whole vectors, whatever the width.
  *
