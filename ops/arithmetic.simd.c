@@ -117,18 +117,6 @@ bool elementwise_whole_division(ed_call *call)
 }
 #endif
 
-/* fmod is exact, however large the quotient. */
-LOOP_HELPER double floor_mod_of_f64(double a, double b)
-{
-    const double rest = fmod(a, b);
-    return rest == 0 ? copysign(0, b) : (rest < 0) != (b < 0) ? rest + b : rest;
-}
-LOOP_HELPER float floor_mod_of_f32(float a, float b)
-{
-    const float rest = fmodf(a, b);
-    return rest == 0 ? copysignf(0, b) : (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
 /* floor_div: y = floor(a / b) */
 VECTOR_LOOP2(floor_div, f32, vfloor(a / b))
 VECTOR_LOOP2(floor_div, f64, vfloor(a / b))
@@ -143,14 +131,22 @@ ELEMENTWISE_AS(floor_div, elementwise_infer, elementwise_whole_division, "y = fl
                .samples = SAMPLES2);
 FUNCTION2(floor_div);
 
+#ifndef ISA
+static double plain_floor_mod_of(double a, double b)
+{
+    const double rest = fmod(a, b);
+    return rest == 0 ? copysign(0, b) : (rest < 0) != (b < 0) ? rest + b : rest;
+}
+#endif
+
 /* floor_mod: y = a - floor(a / b) b, da = dy, db = -dy floor(a / b) */
-LOOP2(floor_mod, f32, f32, floor_mod_of_f32(a, b))
-LOOP2(floor_mod, f64, f64, floor_mod_of_f64(a, b))
+VECTOR_LOOP2(floor_mod, f32, floor_mod_of_f32(a, b))
+VECTOR_LOOP2(floor_mod, f64, floor_mod_of_f64(a, b))
 LOOP2(floor_mod, i32, i32, floor_mod_of_i32(a, b))
 LOOP2(floor_mod, i64, i64, floor_mod_of_i64(a, b))
 LOOP2(floor_mod, u8, u8, floor_mod_of_u8(a, b))
 LOOPS(floor_mod, LOOPS_NUMBER(floor_mod));
-PLAIN(floor_mod, floor_mod_of_f64(x[0], x[1]));
+PLAIN(floor_mod, plain_floor_mod_of(x[0], x[1]));
 
 static bool floor_mod_gradient(const ed_gradient_call *g)
 {

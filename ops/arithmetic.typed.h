@@ -1,6 +1,6 @@
 /* Loops of elementwise arithmetic that are no single expression, for one type. */
 
-/* ---- Division of integers -------------------------------------------------------------------- */
+/* ---- Division -------------------------------------------------------------------------------- */
 
 #if !FLOATING
 LOOP_HELPER NUMBER TYPED(floor_div_of)(NUMBER a, NUMBER b)
@@ -33,6 +33,14 @@ LOOP_HELPER NUMBER TYPED(pow_of)(NUMBER a, NUMBER b)
         square = (UNSIGNED)(square * square);
     }
     return (NUMBER)y;
+}
+#else
+/* The remainder is exact, however large the quotient; with the sign of b, a zero's too. */
+VECTOR_INLINE VECTOR TYPED(floor_mod_of)(VECTOR a, VECTOR b)
+{
+    const VECTOR rest = vfmod(a, b), other = (VECTOR)((MASK)(rest < 0) ^ (MASK)(b < 0));
+    const VECTOR zero = vcopysign(TYPED(vset)(0), b);
+    return vselect(rest == 0, zero, rest + (VECTOR)((MASK)b & (MASK)other));
 }
 #endif
 

@@ -27,8 +27,7 @@ VECTOR_INLINE vf64 vunless_zero_f64(vf64 a, vf64 y)
 
 /* ---- Rounded towards 0 ----------------------------------------------------------------------- */
 
-#define STEPS     "it is constant between its steps"
-#define vtrunc(x) vcopysign(vfloor(vabs(x)), x)
+#define STEPS "it is constant between its steps"
 
 /* trunc: y = x without its fraction */
 VECTOR_LOOPS1(trunc, vtrunc(x));
@@ -59,8 +58,8 @@ FUNCTION2(truncatediv);
 
 /* truncatemod: y = a - trunc(a / b) b, exact however large the quotient, da = dy,
  * db = -dy trunc(a / b) */
-LOOP2(truncatemod, f32, f32, fmodf(a, b))
-LOOP2(truncatemod, f64, f64, fmod(a, b))
+VECTOR_LOOP2(truncatemod, f32, vfmod(a, b))
+VECTOR_LOOP2(truncatemod, f64, vfmod(a, b))
 LOOP2(truncatemod, i32, i32, truncatemod_of_i32(a, b))
 LOOP2(truncatemod, i64, i64, truncatemod_of_i64(a, b))
 LOOP2(truncatemod, u8, u8, truncatemod_of_u8(a, b))

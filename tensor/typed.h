@@ -70,5 +70,7 @@
 #define number_log_f64  log
 #define number_fma_f32  fmaf
 #define number_fma_f64  fma
+#define number_fmod_f32 fmodf
+#define number_fmod_f64 fmod
 
 #endif

@@ -667,6 +667,8 @@ VECTOR_INLINE vf64 half_f64(vf32 x, const int half)
 #elif defined(VECTOR_AVX2)
     return (vf64)_mm256_cvtps_pd(half ? _mm256_extractf128_ps((__m256)x, 1)
                                       : _mm256_castps256_ps128((__m256)x));
+#elif defined(VECTOR_SSE2)
+    return (vf64)_mm_cvtps_pd(half ? _mm_movehl_ps((__m128)x, (__m128)x) : (__m128)x);
 #else
     vf64 y;
     for (int i = 0; i < VECTOR_F64; i++) y[i] = x[half * VECTOR_F64 + i];
@@ -681,6 +683,8 @@ VECTOR_INLINE vf32 halves_f32(vf64 first, vf64 second)
 #elif defined(VECTOR_AVX2)
     return (vf32)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps((__m256d)first)),
                                       _mm256_cvtpd_ps((__m256d)second), 1);
+#elif defined(VECTOR_SSE2)
+    return (vf32)_mm_movelh_ps(_mm_cvtpd_ps((__m128d)first), _mm_cvtpd_ps((__m128d)second));
 #else
     vf32 y;
     for (int i = 0; i < VECTOR_F32; i++)
@@ -688,6 +692,11 @@ VECTOR_INLINE vf32 halves_f32(vf64 first, vf64 second)
     return y;
 #endif
 }
+
+#define TYPE f32
+#include "ops/kernels/fmod.typed.h"
+#define TYPE f64
+#include "ops/kernels/fmod.typed.h"
 
 /*
  * (m 2^n)^y for m and n of log_split, in float64: 2^t with t = y (n + log2 m). log2 m = s P(s^2)
@@ -806,6 +815,7 @@ VECTOR_AS_CALLED(cbrt, f64)
 #define vsigmoid(x)  VECTOR_CHOOSE(vsigmoid, x)(x)
 #define vsoftplus(x) VECTOR_CHOOSE(vsoftplus, x)(x)
 #define vpow(x, y)   VECTOR_CHOOSE(vpow, x)(x, y)
+#define vfmod(x, y)  VECTOR_CHOOSE(vfmod, x)(x, y)
 #define vatan2(y, x) VECTOR_CHOOSE(call_atan2, y)(y, x)
 #define vhypot(x, y) VECTOR_CHOOSE(call_hypot, x)(x, y)
 

@@ -68,17 +68,21 @@ typedef int64_t vi64 __attribute__((vector_size(VECTOR_BYTES)));
 typedef uint32_t vu32 __attribute__((vector_size(VECTOR_BYTES)));
 typedef uint64_t vu64 __attribute__((vector_size(VECTOR_BYTES)));
 
-/* In templates (tensor/typed.h): a vector of NUMBERs, its mask, the mask's numbers. */
-#define VECTOR       TYPED(vector)
-#define MASK         TYPED(mask)
-#define INTEGER      TYPED(integer)
-#define vector_f32   vf32
-#define vector_f64   vf64
-#define mask_f32     vi32
-#define mask_f64     vi64
-#define integer_f32  int32_t
-#define integer_f64  int64_t
-#define VECTOR_LANES (VECTOR_BYTES / (int)sizeof(NUMBER))
+/* In templates (tensor/typed.h): a vector of NUMBERs, its mask, the mask's numbers, its bits as
+ * numbers that wrap. */
+#define VECTOR        TYPED(vector)
+#define MASK          TYPED(mask)
+#define INTEGER       TYPED(integer)
+#define MASK_BITS     TYPED(mask_bits)
+#define vector_f32    vf32
+#define vector_f64    vf64
+#define mask_f32      vi32
+#define mask_f64      vi64
+#define integer_f32   int32_t
+#define integer_f64   int64_t
+#define mask_bits_f32 vu32
+#define mask_bits_f64 vu64
+#define VECTOR_LANES  (VECTOR_BYTES / (int)sizeof(NUMBER))
 
 #define VECTOR_INLINE static inline __attribute__((always_inline))
 
@@ -288,6 +292,7 @@ VECTOR_INLINE _Bool vall_i32(vi32 mask)
     return all != 0;
 #endif
 }
+#define vall(mask) _Generic((mask), vi32 : vall_i32, vi64 : vall_i64)(mask)
 
 /* A mask as a bit for each lane. */
 VECTOR_INLINE unsigned vbits_i32(vi32 mask)
@@ -405,8 +410,13 @@ VECTOR_INLINE vf32 vsign_f32(vf32 x, vf32 y)
 {
     return (vf32)((vi32)x | ((vi32)y & INT32_MIN));
 }
+VECTOR_INLINE vf64 vsign_f64(vf64 x, vf64 y)
+{
+    return (vf64)((vi64)x | ((vi64)y & INT64_MIN));
+}
 #define vabs(x)         VECTOR_CHOOSE(vabs, x)(x)
 #define vcopysign(x, y) VECTOR_CHOOSE(vcopysign, x)(x, y)
+#define vsign(x, y)     VECTOR_CHOOSE(vsign, x)(x, y)
 
 /* a > b ? a : b and a < b ? a : b: one instruction each on x86-64. NEON's own maximum is NaN where
  * either is. */
@@ -627,8 +637,8 @@ VECTOR_INLINE vf64 vrsqrt_f64(vf64 x)
 #define vrsqrt(x) VECTOR_CHOOSE(vrsqrt, x)(x)
 
 /*
- * To integers: vrint to the nearest (ties to even), vfloor down, vceil up. Zeros and what
- * rounds to zero keep the sign. Without instructions for it: adding and subtracting 2^23 (2^52)
+ * To integers: vrint to the nearest (ties to even), vfloor down, vceil up, vtrunc towards 0. Zeros
+ * and what rounds to zero keep the sign. Without instructions for it: adding and subtracting 2^23 (2^52)
  * rounds, and from there on all is whole.
  */
 #if defined(VECTOR_AVX512)
@@ -646,11 +656,14 @@ VECTOR_INLINE vf64 vrsqrt_f64(vf64 x)
 #define VECTOR_DOWN_F64          vrndmq_f64
 #define VECTOR_UP_F32            vrndpq_f32
 #define VECTOR_UP_F64            vrndpq_f64
+#define VECTOR_INWARDS_F32       vrndq_f32
+#define VECTOR_INWARDS_F64       vrndq_f64
 #endif
 #if defined(VECTOR_AVX512) || defined(VECTOR_AVX2)
 #define VECTOR_NEAREST (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 #define VECTOR_DOWN    (_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define VECTOR_UP      (_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
+#define VECTOR_INWARDS (_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #endif
 #if defined(VECTOR_ROUND_F32)
 VECTOR_INLINE vf32 vrint_f32(vf32 x)
@@ -676,6 +689,14 @@ VECTOR_INLINE vf32 vceil_f32(vf32 x)
 VECTOR_INLINE vf64 vceil_f64(vf64 x)
 {
     return VECTOR_ROUND_F64(x, UP);
+}
+VECTOR_INLINE vf32 vtrunc_f32(vf32 x)
+{
+    return VECTOR_ROUND_F32(x, INWARDS);
+}
+VECTOR_INLINE vf64 vtrunc_f64(vf64 x)
+{
+    return VECTOR_ROUND_F64(x, INWARDS);
 }
 #else
 VECTOR_INLINE vf32 vrint_f32(vf32 x)
@@ -706,10 +727,19 @@ VECTOR_INLINE vf64 vceil_f64(vf64 x)
 {
     return -vfloor_f64(-x);
 }
+VECTOR_INLINE vf32 vtrunc_f32(vf32 x)
+{
+    return vcopysign_f32(vfloor_f32(vabs_f32(x)), x);
+}
+VECTOR_INLINE vf64 vtrunc_f64(vf64 x)
+{
+    return vcopysign_f64(vfloor_f64(vabs_f64(x)), x);
+}
 #endif
 #define vrint(x)  VECTOR_CHOOSE(vrint, x)(x)
 #define vfloor(x) VECTOR_CHOOSE(vfloor, x)(x)
 #define vceil(x)  VECTOR_CHOOSE(vceil, x)(x)
+#define vtrunc(x) VECTOR_CHOOSE(vtrunc, x)(x)
 
 /* x * 2^n rounded once, for a whole n in -252 .. 254 (what is needed here is -150 .. 128). */
 VECTOR_INLINE vf32 vscale_f32(vf32 x, vf32 n)
