@@ -97,8 +97,8 @@ ELEMENTWISE(logaddexp, "y = ln(e^a + e^b)", TWO(ED_SET_FLOAT), .gradient = logad
 FUNCTION2(logaddexp);
 
 /* nextafter: y = the neighbour of a on the way to b, da = dy, db = 0 */
-LOOP2(nextafter, f32, f32, nextafterf(a, b))
-LOOP2(nextafter, f64, f64, nextafter(a, b))
+VECTOR_LOOP2(nextafter, f32, nextafter_of_f32(a, b))
+VECTOR_LOOP2(nextafter, f64, nextafter_of_f64(a, b))
 LOOPS(nextafter, LOOPS_FLOAT(nextafter));
 PLAIN(nextafter, nextafter(x[0], x[1]));
 

@@ -54,6 +54,16 @@ static void TYPED(lerp)(LOOP_ARGUMENTS)
         TYPED(loop3)(n, in, steps, out, TYPED(lerp_at));
 }
 
+/* The bits of a, as a number, and one: less on the way to 0, which is where b is above a negative a
+ * or below another one, more otherwise. From 0 on it is the smallest number with the sign of b. */
+VECTOR_INLINE VECTOR TYPED(nextafter_of)(VECTOR a, VECTOR b)
+{
+    const MASK down = (MASK)(a > b) ^ (MASK)(a < 0);
+    const VECTOR least = vsign((VECTOR)((MASK_BITS){0} + 1), b);
+    const VECTOR y = vselect(a == 0, least, (VECTOR)((MASK_BITS)a + (MASK_BITS)(down | 1)));
+    return vselect((MASK)(a < b) | (MASK)(a > b), y, vselect(a == b, b, a + b));
+}
+
 static void TYPED(sinc_slope)(LOOP_ARGUMENTS)
 {
     LOOP_USED;
