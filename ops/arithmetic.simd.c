@@ -1,6 +1,7 @@
 /* Elementwise arithmetic; see ops/elementwise.h for how a family file is read. */
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/quotients.h"
 #include <math.h>
 
 #define CLIP_ATTRS(FIELD, T)                                                                       \
@@ -96,14 +97,34 @@ FUNCTION2(div);
  * smallest integer by -1, which has no quotient, is taken as a negation, which wraps.
  */
 #ifndef ISA
+/* Where the first zero is among packed integers, the size if there is none. A block is passed over
+ * by whether any of its elements is 0. */
+static int64_t first_zero(const ed_tensor *x)
+{
+    enum { BLOCK = 1024 };
+    int64_t at = 0;
+    for (int64_t n; at < x->size; at += n) {
+        n = x->size - at < BLOCK ? x->size - at : BLOCK;
+        int any = 0;
+        if (x->dtype == ED_INT32)
+            for (int64_t i = 0; i < n; i++) any |= ((const int32_t *)x->data)[at + i] == 0;
+        else if (x->dtype == ED_INT64)
+            for (int64_t i = 0; i < n; i++) any |= ((const int64_t *)x->data)[at + i] == 0;
+        else
+            for (int64_t i = 0; i < n; i++) any |= dtype_load(x->dtype, x->data, at + i) == 0;
+        if (any) break;
+    }
+    while (at < x->size && dtype_load(x->dtype, x->data, at) != 0) at++;
+    return at;
+}
+
 static bool no_zero_divisor(ed_call *call)
 {
     const ed_tensor *b = call->inputs[1];
     if (ed_dtype_is_float(b->dtype) || call->outputs[0]->size == 0) return true;
     ed_tensor *packed = tensor_contiguous(b);
     if (!packed) return false;
-    int64_t at = 0;
-    while (at < packed->size && dtype_load(packed->dtype, packed->data, at) != 0) at++;
+    const int64_t at = first_zero(packed);
     bool ok = at == packed->size;
     ed_release(packed);
     return ok ||
@@ -120,9 +141,7 @@ bool elementwise_whole_division(ed_call *call)
 /* floor_div: y = floor(a / b) */
 VECTOR_LOOP2(floor_div, f32, vfloor(a / b))
 VECTOR_LOOP2(floor_div, f64, vfloor(a / b))
-LOOP2(floor_div, i32, i32, floor_div_of_i32(a, b))
-LOOP2(floor_div, i64, i64, floor_div_of_i64(a, b))
-LOOP2(floor_div, u8, u8, floor_div_of_u8(a, b))
+LOOPS2_WHOLE(floor_div)
 LOOPS(floor_div, LOOPS_NUMBER(floor_div));
 PLAIN(floor_div, floor(x[0] / x[1]));
 
@@ -142,9 +161,7 @@ static double plain_floor_mod_of(double a, double b)
 /* floor_mod: y = a - floor(a / b) b, da = dy, db = -dy floor(a / b) */
 VECTOR_LOOP2(floor_mod, f32, floor_mod_of_f32(a, b))
 VECTOR_LOOP2(floor_mod, f64, floor_mod_of_f64(a, b))
-LOOP2(floor_mod, i32, i32, floor_mod_of_i32(a, b))
-LOOP2(floor_mod, i64, i64, floor_mod_of_i64(a, b))
-LOOP2(floor_mod, u8, u8, floor_mod_of_u8(a, b))
+LOOPS2_WHOLE(floor_mod)
 LOOPS(floor_mod, LOOPS_NUMBER(floor_mod));
 PLAIN(floor_mod, plain_floor_mod_of(x[0], x[1]));
 

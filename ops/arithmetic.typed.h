@@ -1,29 +1,8 @@
 /* Loops of elementwise arithmetic that are no single expression, for one type. */
 
-/* ---- Division -------------------------------------------------------------------------------- */
+/* ---- Powers and remainders ------------------------------------------------------------------- */
 
 #if !FLOATING
-LOOP_HELPER NUMBER TYPED(floor_div_of)(NUMBER a, NUMBER b)
-{
-#if SIGNED
-    if (b == 0 || b == (NUMBER)-1) return (NUMBER)(0 - (UNSIGNED)a);
-    return (NUMBER)(a / b - (a % b != 0 && (a < 0) != (b < 0)));
-#else
-    return b ? a / b : 0;
-#endif
-}
-
-LOOP_HELPER NUMBER TYPED(floor_mod_of)(NUMBER a, NUMBER b)
-{
-#if SIGNED
-    if (b == 0 || b == (NUMBER)-1) return 0;
-    const NUMBER rest = (NUMBER)(a % b);
-    return (NUMBER)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
-#else
-    return b ? a % b : 0;
-#endif
-}
-
 /* By squaring; b >= 0, and for what is refused before anything. */
 LOOP_HELPER NUMBER TYPED(pow_of)(NUMBER a, NUMBER b)
 {

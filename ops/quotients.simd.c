@@ -3,16 +3,10 @@
  * family file is read. */
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/quotients.h"
 #include <math.h>
 
 #ifdef ISA
-#define TYPE i32
-#include "ops/quotients.typed.h"
-#define TYPE i64
-#include "ops/quotients.typed.h"
-#define TYPE u8
-#include "ops/quotients.typed.h"
-
 /* y, 0 where a is. */
 VECTOR_INLINE vf32 vunless_zero_f32(vf32 a, vf32 y)
 {
@@ -46,9 +40,7 @@ FUNCTION1(rint);
 /* truncatediv: y = trunc(a / b) */
 VECTOR_LOOP2(truncatediv, f32, vtrunc(a / b))
 VECTOR_LOOP2(truncatediv, f64, vtrunc(a / b))
-LOOP2(truncatediv, i32, i32, truncatediv_of_i32(a, b))
-LOOP2(truncatediv, i64, i64, truncatediv_of_i64(a, b))
-LOOP2(truncatediv, u8, u8, truncatediv_of_u8(a, b))
+LOOPS2_WHOLE(truncatediv)
 LOOPS(truncatediv, LOOPS_NUMBER(truncatediv));
 PLAIN(truncatediv, trunc(x[0] / x[1]));
 ELEMENTWISE_AS(truncatediv, elementwise_infer, elementwise_whole_division,
@@ -60,9 +52,7 @@ FUNCTION2(truncatediv);
  * db = -dy trunc(a / b) */
 VECTOR_LOOP2(truncatemod, f32, vfmod(a, b))
 VECTOR_LOOP2(truncatemod, f64, vfmod(a, b))
-LOOP2(truncatemod, i32, i32, truncatemod_of_i32(a, b))
-LOOP2(truncatemod, i64, i64, truncatemod_of_i64(a, b))
-LOOP2(truncatemod, u8, u8, truncatemod_of_u8(a, b))
+LOOPS2_WHOLE(truncatemod)
 LOOPS(truncatemod, LOOPS_NUMBER(truncatemod));
 PLAIN(truncatemod, fmod(x[0], x[1]));
 
