@@ -52,6 +52,30 @@ LOOP_HELPER double sinc_slope_of(double x, int order)
 }
 
 #ifdef ISA
+/*
+ * sinc on vectors. With n the whole number next to x and f = x - n, which is exact, it is f / x
+ * times sin(pi f) / (pi f) = 1 + t, negative for an odd n. Of f / x the rest is kept; for n = 0 it
+ * is 1. At whole numbers f is 0, and so is y, with its sign. float32 is computed in float64.
+ */
+VECTOR_INLINE vf64 vsinc_f64(vf64 x)
+{
+    const vf64 n = vrint_f64(x), f = x - n, z = f * f, by = 1 / x, quotient = f * by;
+    const vf64 t =
+        z * POLYNOMIAL_F64(z, -0x1.a51a6625307d3p+0, 0x1.9f9cb402bc46cp-1, -0x1.86a8e4720db5ap-3,
+                           0x1.ac6805cf34091p-6, -0x1.33816aa3bc1aep-9, 0x1.3747198494615p-13,
+                           -0x1.d42434f7fa233p-18, 0x1.0fb0f0a8cccb5p-22, -0x1.e8d4ca2ea8d2dp-28);
+    const vi64 near = (vi64)(n == 0), odd = (vi64)(vrint_f64(0.5 * n) != 0.5 * n);
+    const vf64 k = vselect_f64(near, vset_f64(1), quotient);
+    const vf64 rest = (vf64)(~near & (vi64)(vrest_f64(quotient, x, f) * -by));
+    const vf64 y = vcopysign_f64(k + vfma_f64(k, t, vfma_f64(rest, t, rest)), k);
+    return (vf64)(~(vi64)(vabs_f64(x) == INFINITY) & ((vi64)y ^ (odd & INT64_MIN)));
+}
+VECTOR_INLINE vf32 vsinc_f32(vf32 x)
+{
+    return halves_f32(vsinc_f64(half_f64(x, 0)), vsinc_f64(half_f64(x, 1)));
+}
+#define vsinc(x) VECTOR_CHOOSE(vsinc, x)(x)
+
 #define TYPE f32
 #include "ops/compound.typed.h"
 #define TYPE f64
@@ -172,9 +196,7 @@ ed_tensor *(ed_lerp)(ed_tensor *a, ed_tensor *b, ed_tensor *weight)
 /* ---- One operand ----------------------------------------------------------------------------- */
 
 /* sinc: y = sin(pi x) / (pi x) */
-LOOP1(sinc, f32, f32, (float)sinc_slope_of(x, 0))
-LOOP1(sinc, f64, f64, sinc_slope_of(x, 0))
-LOOPS(sinc, LOOPS_FLOAT(sinc));
+VECTOR_LOOPS1(sinc, vsinc(x));
 PLAIN(sinc, x[0] == 0 ? 1 : isinf(x[0]) ? 0 : sin(M_PI * fmod(x[0], 2)) / (M_PI * x[0]));
 
 LOOPS(sinc_slope, LOOPS_FLOAT(sinc_slope));
