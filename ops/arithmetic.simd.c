@@ -97,25 +97,33 @@ FUNCTION2(div);
  * smallest integer by -1, which has no quotient, is taken as a negation, which wraps.
  */
 #ifndef ISA
-/* Where the first zero is among packed integers, the size if there is none. A block is passed over
- * by whether any of its elements is 0. */
+/* Whether any of n integers is 0. */
+#define ANY_ZERO(type)                                                                             \
+    static bool any_zero_##type(const void *x, int64_t n)                                          \
+    {                                                                                              \
+        const number_##type *from = x;                                                             \
+        int any = 0;                                                                               \
+        _Pragma("omp simd reduction(| : any)") for (int64_t i = 0; i < n; i++) any |=              \
+            from[i] == 0;                                                                          \
+        return any;                                                                                \
+    }
+ANY_ZERO(i32)
+ANY_ZERO(i64)
+ANY_ZERO(u8)
+
+/* Where the first zero is among packed integers, the size if there is none: a block at a time. */
 static int64_t first_zero(const ed_tensor *x)
 {
     enum { BLOCK = 1024 };
+    const int64_t element = (int64_t)dtype_size(x->dtype);
+    bool (*const any)(const void *, int64_t) = x->dtype == ED_INT32   ? any_zero_i32
+                                               : x->dtype == ED_INT64 ? any_zero_i64
+                                                                      : any_zero_u8;
     int64_t at = 0;
-    for (int64_t n; at < x->size; at += n) {
-        n = x->size - at < BLOCK ? x->size - at : BLOCK;
-        int any = 0;
-        if (x->dtype == ED_INT32)
-            for (int64_t i = 0; i < n; i++) any |= ((const int32_t *)x->data)[at + i] == 0;
-        else if (x->dtype == ED_INT64)
-            for (int64_t i = 0; i < n; i++) any |= ((const int64_t *)x->data)[at + i] == 0;
-        else
-            for (int64_t i = 0; i < n; i++) any |= dtype_load(x->dtype, x->data, at + i) == 0;
-        if (any) break;
-    }
+    for (; at < x->size; at += BLOCK)
+        if (any(x->data + at * element, x->size - at < BLOCK ? x->size - at : BLOCK)) break;
     while (at < x->size && dtype_load(x->dtype, x->data, at) != 0) at++;
-    return at;
+    return at < x->size ? at : x->size;
 }
 
 static bool no_zero_divisor(ed_call *call)

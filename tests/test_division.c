@@ -82,10 +82,63 @@ static void remainders(void **state)
     for (int k = 0; k < 8; k++) remainders_of(k % 2);
 }
 
+/* An integer of any size, often next to a power of two or the type's ends. */
+static int64_t integer(ed_dtype dtype)
+{
+    const uint64_t bits = next_bits();
+    const int width = dtype == ED_UINT8 ? 8 : dtype == ED_INT32 ? 32 : 64;
+    uint64_t x = next_bits() >> (64 - 1 - bits % (unsigned)width);
+    if (bits & 256) x = (UINT64_C(1) << bits % (unsigned)width) + (bits >> 16) % 5 - 2;
+    if (bits & 512) x = -x;
+    return dtype == ED_UINT8 ? (uint8_t)x : dtype == ED_INT32 ? (int32_t)x : (int64_t)x;
+}
+
+static void integers_of(ed_dtype dtype)
+{
+    static int64_t a[PAIRS], b[PAIRS];
+    for (int i = 0; i < PAIRS; i++) {
+        a[i] = integer(dtype);
+        while (!(b[i] = integer(dtype))) continue;
+    }
+    EACH_ISA
+    {
+        ED_SCOPE;
+        ed_tensor *from = ed_cast(ed_constant(a, ED_SHAPE(PAIRS)), dtype);
+        ed_tensor *by = ed_cast(ed_constant(b, ED_SHAPE(PAIRS)), dtype);
+        ed_tensor *const y[] = {ed_truncatediv(from, by), ed_truncatemod(from, by),
+                                ed_floor_div(from, by), ed_floor_mod(from, by)};
+        const int64_t *got[4];
+        for (int k = 0; k < 4; k++) got[k] = ed_data(ed_cast(y[k], ED_INT64));
+        assert_true(got[0] && got[1] && got[2] && got[3]);
+        for (int i = 0; i < PAIRS; i++) {
+            const bool wraps = b[i] == -1; /* also what no type can hold */
+            const int64_t less = (int64_t)(0 - (uint64_t)a[i]);
+            const int64_t minus = dtype == ED_INT32 ? (int32_t)less : less;
+            const int64_t q = wraps ? minus : a[i] / b[i], rest = wraps ? 0 : a[i] % b[i];
+            const bool down = rest && (rest < 0) != (b[i] < 0);
+            const int64_t wanted[] = {q, rest, q - down, down ? rest + b[i] : rest};
+            for (int k = 0; k < 4; k++)
+                if (got[k][i] != wanted[k])
+                    fail_msg("op %d of %lld and %lld: %lld, not %lld, with %s", k, (long long)a[i],
+                             (long long)b[i], (long long)got[k][i], (long long)wanted[k],
+                             isa_name(isa_level));
+        }
+    }
+    isa_set(isa_best());
+}
+
+static void integers(void **state)
+{
+    static const ed_dtype dtypes[] = {ED_INT32, ED_INT64, ED_UINT8};
+    (void)state;
+    for (int k = 0; k < 6; k++) integers_of(dtypes[k % 3]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(remainders),
+        cmocka_unit_test(integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
