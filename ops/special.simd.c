@@ -6,6 +6,9 @@
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 #include <math.h>
+#ifdef ISA
+#include "ops/special_vectors.h"
+#endif
 
 #define LOOPS1_SPECIAL(name, expression)                                                           \
     LOOP1(name, f32, f32, (float)(expression))                                                     \
@@ -141,7 +144,7 @@ static double plain_polygamma_of(double n, double x)
 #endif
 
 /* lgamma: dx = dy digamma(x) */
-LOOPS1_SPECIAL(lgamma, special_lgamma(x));
+VECTOR_LOOPS1(lgamma, vlgamma(x));
 PLAIN(lgamma, plain_lgamma_of(x[0]));
 GRADIENT1(lgamma, ed_mul(dy, ed_digamma(x)));
 ELEMENTWISE(lgamma, "y = ln of the absolute value of the gamma function", ONE(ED_SET_FLOAT),
@@ -151,7 +154,7 @@ ELEMENTWISE(lgamma, "y = ln of the absolute value of the gamma function", ONE(ED
 FUNCTION1(lgamma);
 
 /* digamma: the derivative of lgamma, dx = dy polygamma(1, x) */
-LOOPS1_SPECIAL(digamma, special_digamma(x));
+VECTOR_LOOPS1(digamma, vdigamma(x));
 PLAIN(digamma, plain_digamma_of(x[0]));
 GRADIENT1(digamma, ed_mul(dy, ed_polygamma(ed_ones_like(x), x)));
 ELEMENTWISE(digamma, "the derivative of lgamma", ONE(ED_SET_FLOAT), .gradient = digamma_gradient,

@@ -1,0 +1,235 @@
+/*
+ * Special functions on vectors, for the loops of ops/special.simd.c: vlgamma(x), ... for vf32 and
+ * vf64.
+ *
+ * All are computed in float64. Those of float32 take the two halves of their vector, have fewer
+ * terms, an error below 2^-35, and round once. `whole` says that all digits of float64 are wanted;
+ * it is a constant where it matters.
+ *
+ * Every function has formulas for the lanes of usual numbers. Lanes at the borders (poles,
+ * infinities, NaN, denormals) get what ops/special_functions.h makes of them, one by one. A formula
+ * that no lane needs is skipped, and which one a lane takes depends on its own number alone.
+ *
+ * The functions are not inlined: they are long, and the machine overlaps calls that follow each
+ * other.
+ *
+ * The polynomials are minimax in the relative error of what they stand for (Remez exchange in 200
+ * bits, coefficients rounded at the end).
+ */
+#ifndef EDDY_OPS_SPECIAL_VECTORS_H
+#define EDDY_OPS_SPECIAL_VECTORS_H
+
+#include "ops/kernels/vector.h"
+#include "ops/special_functions.h"
+#include <stdbool.h>
+
+#define VECTOR_APART static __attribute__((noinline, unused))
+
+/* Defines v<name> of both types by a function of vf64 and `whole`. */
+#define SPECIAL_VECTOR1(name, f)                                                                   \
+    VECTOR_APART vf64 v##name##_f64(vf64 x)                                                        \
+    {                                                                                              \
+        return f(x, true);                                                                         \
+    }                                                                                              \
+    VECTOR_APART vf32 v##name##_f32(vf32 x)                                                        \
+    {                                                                                              \
+        return halves_f32(f(half_f64(x, 0), false), f(half_f64(x, 1), false));                     \
+    }
+#define SPECIAL_VECTOR2(name, f)                                                                   \
+    VECTOR_APART vf64 v##name##_f64(vf64 a, vf64 b)                                                \
+    {                                                                                              \
+        return f(a, b, true);                                                                      \
+    }                                                                                              \
+    VECTOR_APART vf32 v##name##_f32(vf32 a, vf32 b)                                                \
+    {                                                                                              \
+        return halves_f32(f(half_f64(a, 0), half_f64(b, 0), false),                                \
+                          f(half_f64(a, 1), half_f64(b, 1), false));                               \
+    }
+
+/* y, but f(x), f(a, b) in lanes that are not near. */
+VECTOR_APART vf64 repaired1(vf64 x, vf64 y, vi64 near, double (*f)(double))
+{
+    for (int i = 0; i < VECTOR_F64; i++)
+        if (!near[i]) y[i] = f(x[i]);
+    return y;
+}
+VECTOR_APART vf64 repaired2(vf64 a, vf64 b, vf64 y, vi64 near, double (*f)(double, double))
+{
+    for (int i = 0; i < VECTOR_F64; i++)
+        if (!near[i]) y[i] = f(a[i], b[i]);
+    return y;
+}
+
+VECTOR_INLINE vf64 repair1(vf64 x, vf64 y, vi64 near, double (*f)(double))
+{
+    return __builtin_expect(vall_i64(near), 1) ? y : repaired1(x, y, near, f);
+}
+VECTOR_INLINE vf64 repair2(vf64 a, vf64 b, vf64 y, vi64 near, double (*f)(double, double))
+{
+    return __builtin_expect(vall_i64(near), 1) ? y : repaired2(a, b, y, near, f);
+}
+
+VECTOR_INLINE bool vnone(vi64 mask)
+{
+    return vall_i64(~mask);
+}
+
+/*
+ * ln x of a positive normal number. For float32 x = 2^n m with 0.75 <= m < 1.5 and
+ * ln m = 2 artanh(s), s = (m - 1) / (m + 1), with a relative error of 2^-49. Adding half a unit of
+ * the exponent carries to it where m is at least 1.5.
+ */
+VECTOR_INLINE vf64 special_log(vf64 x, const bool whole)
+{
+    if (whole) return call_log_f64(x);
+    const vu64 biased = ((vu64)x + ((uint64_t)1 << 51)) >> 52;
+    const vf64 n = (vf64)(biased | (uint64_t)0x433 << 52) - (0x1p52 + 1023);
+    const vf64 m = (vf64)((vu64)x - (biased << 52) + ((uint64_t)1023 << 52));
+    const vf64 s = (m - 1) / (m + 1);
+    const vf64 p = POLYNOMIAL_F64(s * s, 0x1.0000000000007p+1, 0x1.5555555544eb1p-1,
+                                  0x1.999999ccb0a85p-2, 0x1.24922b5e6f202p-2, 0x1.c72cedd79dd9fp-3,
+                                  0x1.720861a3a0149p-3, 0x1.646400f66c8abp-3);
+    return vfma_f64(n, vset_f64(0x1.62e42fefa39efp-1), s * p);
+}
+
+/* ---- The gamma function ---------------------------------------------------------------------- */
+
+/* For 0 < x < 2.5: (w - 1) (w - 2) P(w) for w = x, from 0.7 on; below w = x + 1, less ln x. */
+VECTOR_INLINE vf64 lgamma_small(vf64 x, const bool whole)
+{
+    const vi64 below = x < 0.7;
+    const vf64 middle = vselect_f64(below, vset_f64(0.5), vset_f64(1.5)), u = x - middle;
+    const vf64 past = x - (middle - 0.5); /* w - 1, exact */
+#if defined(VECTOR_FMA)
+    const vf64 zeros = vfma_f64(past, past, -past);
+#else
+    const vf64 zeros = vselect_f64(past < 0.5, past * past - past, past * (past - 1));
+#endif
+    const vf64 p =
+        whole
+            ? POLYNOMIAL_F64(u, 0x1.eeb95b094c191p-2, -0x1.2aed059bd6082p-3, 0x1.01af62a2929d4p-4,
+                             -0x1.007aa83cef9a5p-5, 0x1.133423527bd01p-6, -0x1.34dbda1338fabp-7,
+                             0x1.64f0664fc7253p-8, -0x1.a50352c9ab424p-9, 0x1.f814b8da42e63p-10,
+                             -0x1.313e776f20b20p-10, 0x1.750ac1ff4230ap-11, -0x1.cb47e6e65006ep-12,
+                             0x1.1c775e3325c05p-12, -0x1.6213c36974607p-13, 0x1.bab2375320ff8p-14,
+                             -0x1.17241ecaaa063p-14, 0x1.6180f7c0852b5p-15, -0x1.af9391d424ecap-16,
+                             0x1.0469619e7bbddp-16, -0x1.8e744729ef894p-17, 0x1.40c647a2e59b5p-17,
+                             -0x1.922ee303112d0p-19, -0x1.c5b6047a27f72p-20, -0x1.139f8902d8a58p-19,
+                             0x1.83de9eac7b17ap-18, -0x1.ff68c26c1f46ap-20, -0x1.40712571d1e16p-19,
+                             0x1.524d0e5a70e9cp-20, 0x1.e86feaedd318fp-21, -0x1.d0cf24ded1096p-21,
+                             0x1.9dac8f237a7a8p-23)
+            : POLYNOMIAL_F64(u, 0x1.eeb95b0947ebdp-2, -0x1.2aed059c2accbp-3, 0x1.01af62b44b37ep-4,
+                             -0x1.007aa7d2fe8cap-5, 0x1.133416d2090ddp-6, -0x1.34dbfd9a0b2dep-7,
+                             0x1.64f3d6c30672ap-8, -0x1.a4fec31513551p-9, 0x1.f79996540e04dp-10,
+                             -0x1.31554afee1900p-10, 0x1.79f58e01821a8p-11, -0x1.ccd9847004260p-12,
+                             0x1.fcc9724362292p-13, -0x1.47fd3b438672bp-13, 0x1.4aa94acc54624p-13,
+                             -0x1.ab6fc8fb7d263p-14, -0x1.46a0673982f60p-17, 0x1.8bc6c3f8a3879p-16,
+                             0x1.2e7cbe58af61ap-15, -0x1.669406dc07a2ap-15, 0x1.97a270d4bc43dp-17);
+    if (vnone(below)) return vfma_f64(zeros, p, vset_f64(0)); /* +0 at both zeros */
+    const vf64 ln = special_log(x, whole);
+    return vfma_f64(zeros, p, (vf64)((vi64)-ln & below));
+}
+
+/* From 2.5 on by Stirling's formula, (x - 1/2) (ln x - 1) + ln(2 pi) / 2 - 1/2 + S(1 / x^2) / x; in
+ * float64, where its terms cancel, up to 5 and 10 by (x - 2) P(x). */
+VECTOR_INLINE vf64 lgamma_large(vf64 x, const bool whole)
+{
+    const vf64 r = 1 / x, r2 = r * r, ln = special_log(x, whole);
+    const vf64 s =
+        whole
+            ? POLYNOMIAL_F64(r2, 0x1.5555555555555p-4, -0x1.6c16c16c0bcc6p-9, 0x1.a01a00d6ca069p-11,
+                             -0x1.38122e4ea48f7p-11, 0x1.b84ea0d05f97ep-11, -0x1.c8538b73a1b9fp-10)
+            : POLYNOMIAL_F64(r2, 0x1.5555555544484p-4, -0x1.6c16bbede7187p-9, 0x1.a010b3fdf749cp-11,
+                             -0x1.3691688c7d237p-11, 0x1.9a214b4ba8f52p-11, -0x1.3fb942e35aa87p-10,
+                             0x1.42e07e47b0b86p-10);
+    const vf64 y = vfma_f64(x - 0.5, ln - 1, vfma_f64(s, r, vset_f64(0x1.acfe390c97d6ap-2)));
+    if (!whole || vall_i64(x >= 10)) return y;
+    const vf64 u = x - 3.75, v = x - 7.5;
+    const vf64 lower =
+        POLYNOMIAL_F64(u, 0x1.b2fff0216b630p-1, 0x1.859f17755f47dp-3, -0x1.5fc983b488e67p-6,
+                       0x1.c4e8d84fbbb88p-9, -0x1.53d9b44e7dff8p-11, 0x1.15e66416537dap-13,
+                       -0x1.e006f1c2c51bcp-16, 0x1.ae716df28b860p-18, -0x1.8c98290c3e933p-20,
+                       0x1.74eb27c6d428ep-22, -0x1.643b2a470e781p-24, 0x1.588f061d6f503p-26,
+                       -0x1.50121e8129cf6p-28, 0x1.4a59017c6763bp-30, -0x1.4ee8744fb1f5cp-32,
+                       0x1.53e6407d8d0b8p-34, -0x1.1413442b92ff1p-36, 0x1.eeff2c161361fp-39,
+                       -0x1.19aac4b71dcbcp-39, 0x1.3e0937a7acd0dp-41);
+    const vf64 upper =
+        POLYNOMIAL_F64(v, 0x1.5eb0be96016e8p+0, 0x1.ad9cf50608ffbp-4, -0x1.901aa12420bbap-8,
+                       0x1.035e961ff560fp-11, -0x1.83b0d12d68f6bp-15, 0x1.3a09603c9189cp-18,
+                       -0x1.0bf762b3b78f3p-21, 0x1.da4b83a981410p-25, -0x1.af377b569a9a0p-28,
+                       0x1.9041a32948f62p-31, -0x1.79ad7bc0c9e7fp-34, 0x1.6923afa3b605ap-37,
+                       -0x1.5c978eb3d4493p-40, 0x1.53869fa33b22ep-43, -0x1.54e48a046ee19p-46,
+                       0x1.562cac67dc965p-49, -0x1.16208226ebdeep-52, 0x1.fabe1040111f3p-56,
+                       -0x1.1671e64d630bap-57, 0x1.33817728627a5p-60);
+    return vselect_f64(x < 10, (x - 2) * vselect_f64(x < 5, lower, upper), y);
+}
+
+VECTOR_INLINE vf64 lgamma_above(vf64 x, const bool whole)
+{
+    const vi64 small = x < 2.5;
+    if (vall_i64(small)) return lgamma_small(x, whole);
+    if (vnone(small)) return lgamma_large(x, whole);
+    return vselect_f64(small, lgamma_small(x, whole), lgamma_large(x, whole));
+}
+
+/* For x < 0 by gamma(x) gamma(-x) = -pi / (x sin(pi x)), but where the result is near 0; in float64
+ * too many digits would cancel. */
+VECTOR_INLINE vf64 lgamma_of(vf64 x, const bool whole)
+{
+    const vf64 size = vabs_f64(x);
+    const vi64 normal = (size >= 0x1p-1022) & (size < 0x1p1000), positive = x > 0;
+    if (whole || vall_i64(positive))
+        return repair1(x, lgamma_above(x, whole), normal & positive, special_lgamma);
+    const vf64 rest = x - vrint_f64(x), y = lgamma_above(size, whole);
+    const vf64 sine =
+        rest * POLYNOMIAL_F64(rest * rest, 0x1.921fb54442b5fp+1, -0x1.4abbce6247ecbp+2,
+                              0x1.466bc66dc7f4ap+1, -0x1.32d2c96c668b6p-1, 0x1.5076fea05e7e0p-4,
+                              -0x1.e297cffdd225fp-8, 0x1.d4ec6c155be38p-12);
+    const vf64 other = 0x1.250d048e7a1bdp+0 - special_log(vabs_f64(sine * x), whole) - y;
+    const vi64 near = normal & (positive | ((rest != 0) & (vabs_f64(other) > 0x1p-12)));
+    return repair1(x, vselect_f64(positive, y, other), near, special_lgamma);
+}
+SPECIAL_VECTOR1(lgamma, lgamma_of)
+#define vlgamma(x) VECTOR_CHOOSE(vlgamma, x)(x)
+
+/*
+ * digamma for x > 0: below 8 that of x + 8 less 1 / x + ... + 1 / (x + 7), which is P'(x) / P(x)
+ * for P = x (x + 1) ... (x + 7) = t (t + 6) (t + 10) (t + 12) with t = x (x + 7); from there on
+ * ln x - 1 / (2 x) - D(1 / x^2) / x^2.
+ */
+VECTOR_INLINE vf64 digamma_above(vf64 x, const bool whole)
+{
+    const vi64 below = x < 8;
+    const vf64 t = x * (x + 7), z = vselect_f64(below, x + 8, x);
+    const vf64 p = t * POLYNOMIAL_F64(t, 720, 252, 28, 1);
+    const vf64 slope = (2 * x + 7) * POLYNOMIAL_F64(t, 720, 504, 84, 4);
+    const vf64 r = 1 / z, r2 = r * r, sum = slope / p;
+    const vf64 d =
+        POLYNOMIAL_F64(r2, 0x1.5555555555535p-4, -0x1.1111110fe7cdcp-7, 0x1.04103a2663f68p-8,
+                       -0x1.11099d242b10cp-8, 0x1.eccb3c8c80e1dp-8, -0x1.22537eed38b0cp-6);
+    return special_log(z, whole) - (vf64)((vi64)sum & below) - vfma_f64(r2, d, 0.5 * r);
+}
+
+/* By reflection for x < 0. Near its zeros only float64 has the digits that float32 wants. */
+VECTOR_INLINE vf64 digamma_of(vf64 x, const bool whole)
+{
+    const double pi = 0x1.921fb54442d18p+1;
+    const vf64 size = vabs_f64(x);
+    const vi64 negative = x < 0;
+    vi64 near = (size > 0x1p-1000) & (size < 0x1p1000);
+    vf64 y;
+    if (vnone(negative)) {
+        y = digamma_above(x, whole);
+    } else {
+        const vf64 rest = x - vrint_f64(x);
+        near &= ~(negative & (rest == 0));
+        y = digamma_above(vselect_f64(negative, 1 - x, x), whole);
+        y = vselect_f64(negative, -pi / call_tan_f64(pi * rest) + y, y);
+    }
+    if (!whole) near &= vabs_f64(y) > 0x1p-12;
+    return repair1(x, y, near, special_digamma);
+}
+SPECIAL_VECTOR1(digamma, digamma_of)
+#define vdigamma(x) VECTOR_CHOOSE(vdigamma, x)(x)
+
+#endif
