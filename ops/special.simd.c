@@ -71,7 +71,7 @@ static double plain_ndtri_of(double p)
 #endif
 
 /* erfinv: dx = dy sqrt(pi) / 2 e^(y^2) */
-LOOPS1_SPECIAL(erfinv, special_erfinv(x));
+VECTOR_LOOPS1(erfinv, verfinv(x));
 PLAIN(erfinv, plain_erfinv_of(x[0]));
 GRADIENT1(erfinv, ed_mul(dy, ed_mul(ed_exp(ed_square(y)), HALF_ROOT_PI)));
 ELEMENTWISE(erfinv, "y with erf y = x", ONE(ED_SET_FLOAT), .gradient = erfinv_gradient, SAVES_Y,
@@ -79,7 +79,7 @@ ELEMENTWISE(erfinv, "y with erf y = x", ONE(ED_SET_FLOAT), .gradient = erfinv_gr
 FUNCTION1(erfinv);
 
 /* erfcinv: dx = -dy sqrt(pi) / 2 e^(y^2) */
-LOOPS1_SPECIAL(erfcinv, special_erfcinv(x));
+VECTOR_LOOPS1(erfcinv, verfcinv(x));
 PLAIN(erfcinv, plain_erfcinv_of(x[0]));
 GRADIENT1(erfcinv, ed_mul(dy, ed_mul(ed_exp(ed_square(y)), -HALF_ROOT_PI)));
 ELEMENTWISE(erfcinv, "y with 1 - erf y = x", ONE(ED_SET_FLOAT), .gradient = erfcinv_gradient,
@@ -87,7 +87,7 @@ ELEMENTWISE(erfcinv, "y with 1 - erf y = x", ONE(ED_SET_FLOAT), .gradient = erfc
 FUNCTION1(erfcinv);
 
 /* ndtri: dx = dy sqrt(2 pi) e^(y^2 / 2) */
-LOOPS1_SPECIAL(ndtri, special_ndtri(x));
+VECTOR_LOOPS1(ndtri, vndtri(x));
 PLAIN(ndtri, plain_ndtri_of(x[0]));
 GRADIENT1(ndtri, ed_mul(dy, ed_mul(ed_exp(ed_mul(ed_square(y), 0.5)), ROOT_2_PI)));
 ELEMENTWISE(ndtri, "the quantile of the normal distribution", ONE(ED_SET_FLOAT),

@@ -5,9 +5,6 @@
 #ifndef EDDY_OPS_SPECIAL_FUNCTIONS_H
 #define EDDY_OPS_SPECIAL_FUNCTIONS_H
 
-double special_erfinv(double x);
-double special_erfcinv(double x);
-double special_ndtri(double p);
 double special_lgamma(double x);
 double special_digamma(double x);
 double special_zeta(double s, double q);

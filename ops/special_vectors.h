@@ -232,4 +232,86 @@ VECTOR_INLINE vf64 digamma_of(vf64 x, const bool whole)
 SPECIAL_VECTOR1(digamma, digamma_of)
 #define vdigamma(x) VECTOR_CHOOSE(vdigamma, x)(x)
 
+/* ---- Inverses of erf, erfc and the normal distribution --------------------------------------- */
+
+/* The tails of Wichura's AS 241 (1988): minus the quantile of the normal distribution for a
+ * probability tail / 2 <= 0.075. */
+VECTOR_APART vf64 quantile_tail(vf64 tail)
+{
+    const vf64 r = vsqrt_f64(0x1.62e42fefa39efp-1 - call_log_f64(tail)), c = r - 1.6, e = r - 5;
+    const vi64 far = r > 5;
+    vf64 y = POLYNOMIAL_F64(c, 1.42343711074968357734e0, 4.63033784615654529590e0,
+                            5.76949722146069140550e0, 3.64784832476320460504e0,
+                            1.27045825245236838258e0, 2.41780725177450611770e-1,
+                            2.27238449892691845833e-2, 7.74545014278341407640e-4) /
+             POLYNOMIAL_F64(c, 1.0, 2.05319162663775882187e0, 1.67638483018380384940e0,
+                            6.89767334985100004550e-1, 1.48103976427480074590e-1,
+                            1.51986665636164571966e-2, 5.47593808499534494600e-4,
+                            1.05075007164441684324e-9);
+    if (vnone(far)) return y;
+    const vf64 p = POLYNOMIAL_F64(e, 6.65790464350110377720e0, 5.46378491116411436990e0,
+                                  1.78482653991729133580e0, 2.96560571828504891230e-1,
+                                  2.65321895265761230930e-2, 1.24266094738807843860e-3,
+                                  2.71155556874348757815e-5, 2.01033439929228813265e-7);
+    const vf64 q = POLYNOMIAL_F64(e, 1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1,
+                                  1.48753612908506148525e-2, 7.86869131145613259100e-4,
+                                  1.84631831751005468180e-5, 1.42151175831644588870e-7,
+                                  2.04426310338993978564e-15);
+    return vselect_f64(far, p / q, y);
+}
+
+/*
+ * The y with erf y = q for a q whose distance to the nearer of -1 and 1 is `tail`, times 1 or,
+ * where `normal` is set, sqrt(2). As Giles does it ("Approximating the erfinv function", 2011):
+ * q E(w) for w = -ln(1 - q^2), up to w = 6.25.
+ */
+VECTOR_INLINE vf64 inverse_of(vf64 q, vf64 tail, const bool normal, const bool whole)
+{
+    const vf64 both = tail * (2 - tail); /* 1 - q^2 */
+    const vi64 near = both > 0x1.fa1p-10;
+    const vf64 w = -3.125 - special_log(both, whole);
+    const vf64 e =
+        whole
+            ? POLYNOMIAL_F64(w, 0x1.a755e7c99ae86p+0, 0x1.ebd80d9b13df7p-3, -0x1.8b6c33114ee40p-8,
+                             -0x1.8457694834111p-11, 0x1.879c2a20d6becp-13, -0x1.d1d1f7cb080c3p-17,
+                             -0x1.6e8a53ee37246p-20, 0x1.c6b4f8af353adp-22, -0x1.f36ce541aad9ep-26,
+                             -0x1.1a9eb6f45fadep-28, 0x1.20f4eb2355224p-30, -0x1.dc3dd2a0bebbfp-35,
+                             -0x1.c8960c1cbc3fep-37, 0x1.723081da03e25p-39, -0x1.6d8ec747f383dp-44,
+                             -0x1.68321c321a8f6p-45, 0x1.db32d1a6b396ap-48, -0x1.8b623630b7ff3p-55,
+                             -0x1.2bd9b32653035p-53, 0x1.22b81a09ec2e1p-56, 0x1.51c645b3108f4p-60,
+                             -0x1.a6207f59af589p-62, -0x1.310c25237a600p-70, 0x1.fe24ccdd1aff6p-69)
+            : POLYNOMIAL_F64(w, 0x1.a755e7c994cd6p+0, 0x1.ebd80d9b0c1ecp-3, -0x1.8b6c32be26417p-8,
+                             -0x1.845768e98dab7p-11, 0x1.879c12da831f7p-13, -0x1.d1d2294b115b3p-17,
+                             -0x1.6e805621dc80cp-20, 0x1.c6b9e97648e95p-22, -0x1.f47dc83fa2170p-26,
+                             -0x1.1b19e23f959ccp-28, 0x1.24ff19260caf4p-30, -0x1.cf70ebd9ec9e1p-35,
+                             -0x1.07ad19d133e9ep-36, 0x1.5bae758496c0ap-39, 0x1.5726311e2eee0p-44,
+                             -0x1.23009faf9de2fp-45);
+    vf64 y = q * e;
+    if (normal) y *= 0x1.6a09e667f3bcdp+0;
+    if (__builtin_expect(vall_i64(near), 1)) return y;
+    vf64 far = vselect_f64(tail > 0, quantile_tail(tail), vset_f64(INFINITY));
+    if (!normal) far *= 0x1.6a09e667f3bcdp-1;
+    far = vselect_f64(tail >= 0, vcopysign_f64(far, q), vset_f64(NAN));
+    return vselect_f64(near, y, far);
+}
+
+VECTOR_INLINE vf64 erfinv_of(vf64 x, const bool whole)
+{
+    return inverse_of(x, 1 - vabs_f64(x), false, whole);
+}
+VECTOR_INLINE vf64 erfcinv_of(vf64 x, const bool whole)
+{
+    return inverse_of(1 - x, vselect_f64(x < 1, x, 2 - x), false, whole);
+}
+VECTOR_INLINE vf64 ndtri_of(vf64 p, const bool whole)
+{
+    return inverse_of(2 * (p - 0.5), 2 * vselect_f64(p < 0.5, p, 1 - p), true, whole);
+}
+SPECIAL_VECTOR1(erfinv, erfinv_of)
+SPECIAL_VECTOR1(erfcinv, erfcinv_of)
+SPECIAL_VECTOR1(ndtri, ndtri_of)
+#define verfinv(x)  VECTOR_CHOOSE(verfinv, x)(x)
+#define verfcinv(x) VECTOR_CHOOSE(verfcinv, x)(x)
+#define vndtri(x)   VECTOR_CHOOSE(vndtri, x)(x)
+
 #endif
