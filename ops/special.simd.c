@@ -10,10 +10,6 @@
 #include "ops/special_vectors.h"
 #endif
 
-#define LOOPS1_SPECIAL(name, expression)                                                           \
-    LOOP1(name, f32, f32, (float)(expression))                                                     \
-    LOOP1(name, f64, f64, expression)                                                              \
-    LOOPS(name, LOOPS_FLOAT(name))
 #define LOOPS2_SPECIAL(name, expression)                                                           \
     LOOP2(name, f32, f32, (float)(expression))                                                     \
     LOOP2(name, f64, f64, expression)                                                              \
@@ -460,14 +456,14 @@ static double plain_bessel_of(int order, double x, bool scaled)
 #endif
 
 /* i0: dx = dy i1(x); i1: dx = dy (i0(x) - y / x), dy / 2 at 0 */
-LOOPS1_SPECIAL(bessel_i0, special_bessel(0, x, 0));
+VECTOR_LOOPS1(bessel_i0, vbessel_i0(x));
 PLAIN(bessel_i0, plain_bessel_of(0, x[0], false));
 GRADIENT1(bessel_i0, ed_mul(dy, ed_bessel_i1(x)));
 ELEMENTWISE(bessel_i0, "the modified Bessel function of order 0", ONE(ED_SET_FLOAT),
             .gradient = bessel_i0_gradient, SAVES_X, .samples = SAMPLES1(-4, 4));
 FUNCTION1(bessel_i0);
 
-LOOPS1_SPECIAL(bessel_i1, special_bessel(1, x, 0));
+VECTOR_LOOPS1(bessel_i1, vbessel_i1(x));
 PLAIN(bessel_i1, plain_bessel_of(1, x[0], false));
 GRADIENT1(bessel_i1, ed_mul(dy, ed_sub(ed_bessel_i0(x),
                                        ed_where(ed_equal(x, 0), 0.5, ed_div_no_nan(y, x)))));
@@ -476,7 +472,7 @@ ELEMENTWISE(bessel_i1, "the modified Bessel function of order 1", ONE(ED_SET_FLO
 FUNCTION1(bessel_i1);
 
 /* i0e, i1e: those times e^-|x|; dx = dy (i1e - sign(x) y), dy (i0e - (sign(x) + 1 / x) y) */
-LOOPS1_SPECIAL(bessel_i0e, special_bessel(0, x, 1));
+VECTOR_LOOPS1(bessel_i0e, vbessel_i0e(x));
 PLAIN(bessel_i0e, plain_bessel_of(0, x[0], true));
 GRADIENT1(bessel_i0e, ed_mul(dy, ed_sub(ed_bessel_i1e(x), ed_mul(ed_sign(x), y))));
 ELEMENTWISE(bessel_i0e, "bessel_i0 times e^-|x|", ONE(ED_SET_FLOAT),
@@ -484,7 +480,7 @@ ELEMENTWISE(bessel_i0e, "bessel_i0 times e^-|x|", ONE(ED_SET_FLOAT),
             .samples = SAMPLES1(-4, 4));
 FUNCTION1(bessel_i0e);
 
-LOOPS1_SPECIAL(bessel_i1e, special_bessel(1, x, 1));
+VECTOR_LOOPS1(bessel_i1e, vbessel_i1e(x));
 PLAIN(bessel_i1e, plain_bessel_of(1, x[0], true));
 
 static bool bessel_i1e_gradient(const ed_gradient_call *g)

@@ -134,29 +134,3 @@ double special_betainc(double a, double b, double x)
     return turned ? 1 - beta_density(b, a, rest) * betainc_fraction(b, a, rest)
                   : beta_density(a, b, x) * betainc_fraction(a, b, x);
 }
-
-/* ---- Bessel functions ------------------------------------------------------------------------ */
-
-/* By the power series up to 30, the asymptotic one from there. */
-double special_bessel(int order, double x, int scaled)
-{
-    const double z = fabs(x), sign = order && x < 0 ? -1 : 1;
-    double term = 1, sum = 1;
-    if (x != x) return x;
-    if (isinf(z)) return scaled ? 0 : sign * z;
-    if (z <= 30) {
-        const double square = 0.25 * z * z;
-        for (int k = 1; k < 200 && term > 1e-17 * sum; k++) {
-            term *= square / ((double)k * (k + order));
-            sum += term;
-        }
-        return (order ? 0.5 * x : 1) * sum * (scaled ? exp(-z) : 1);
-    }
-    for (int k = 1; k < 60 && fabs(term) > 1e-17 * fabs(sum); k++) {
-        const double odd = 2 * k - 1;
-        term *= -(4.0 * order - odd * odd) / (8 * k * z);
-        sum += term;
-    }
-    sum *= sign * 0x1.9884533d43651p-2 / sqrt(z); /* 1 / sqrt(2 pi) */
-    return scaled ? sum : sum * exp(0.5 * z) * exp(0.5 * z);
-}

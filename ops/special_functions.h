@@ -21,7 +21,4 @@ double special_random_gamma_slope(double a, double x);
 
 double special_betainc(double a, double b, double x);
 
-/* The modified Bessel function of order 0 or 1; scaled: times e^-|x|. */
-double special_bessel(int order, double x, int scaled);
-
 #endif

@@ -314,4 +314,116 @@ SPECIAL_VECTOR1(ndtri, ndtri_of)
 #define verfcinv(x) VECTOR_CHOOSE(verfcinv, x)(x)
 #define vndtri(x)   VECTOR_CHOOSE(vndtri, x)(x)
 
+/* ---- Bessel functions ------------------------------------------------------------------------ */
+
+/* I(z), I(z) / z for order 1, up to 8: a polynomial in t = z^2. */
+VECTOR_INLINE vf64 bessel_small(vf64 t, const int order, const bool whole)
+{
+    if (order)
+        return whole ? POLYNOMIAL_F64(
+                           t, 0x1.p-1, 0x1.p-4, 0x1.5555555555552p-9, 0x1.c71c71c71c7a1p-15,
+                           0x1.6c16c16c160bdp-21, 0x1.845c8a0cf770dp-28, 0x1.27e4fb7658583p-35,
+                           0x1.522a441145a31p-43, 0x1.2c9757300ba9dp-51, 0x1.ab82105c315b8p-60,
+                           0x1.f17427e369adbp-69, 0x1.e2808965b1f49p-78, 0x1.8ad6af09d3745p-87,
+                           0x1.1c186205d1c12p-96, 0x1.26fe3776b6c89p-106, 0x1.17ce3a14d873cp-115)
+                     : POLYNOMIAL_F64(
+                           t, 0x1.fffffffffcbc3p-2, 0x1.0000000058ebep-4, 0x1.555555499a54fp-9,
+                           0x1.c71c72ed4c538p-15, 0x1.6c16b32b1a0fap-21, 0x1.845d534356b91p-28,
+                           0x1.27de2931d6b84p-35, 0x1.527626026a2e9p-43, 0x1.2a71f31389e6ap-51,
+                           0x1.bf85eaf548befp-60, 0x1.7eb5cf344349cp-69, 0x1.a3f09746938cep-77);
+    return whole
+               ? POLYNOMIAL_F64(t, 0x1.p+0, 0x1.p-2, 0x1.ffffffffffff3p-7, 0x1.c71c71c71c85cp-12,
+                                0x1.c71c71c71a934p-18, 0x1.23456789c5e92p-24, 0x1.02e85c06c9221p-31,
+                                0x1.522a4421927acp-39, 0x1.522a412671302p-47, 0x1.0b3153e965cbap-55,
+                                0x1.55ff4d637b960p-64, 0x1.69e620802c99ap-73, 0x1.40a5d46c61c68p-82,
+                                0x1.f2a3426b439afp-92, 0x1.108ab816b7cf1p-101,
+                                0x1.1cb08ee97436ep-110)
+               : POLYNOMIAL_F64(t, 0x1.0000000000304p+0, 0x1.fffffffff1eefp-3, 0x1.000000009e3adp-6,
+                                0x1.c71c71b2d538dp-12, 0x1.c71c730ca15bfp-18, 0x1.23455bf846c89p-24,
+                                0x1.02e8ddc568729p-31, 0x1.5222e7b45ac20p-39, 0x1.527146cdba6bdp-47,
+                                0x1.0967932ce50d6p-55, 0x1.65238f20d6cfep-64, 0x1.19d4bd7fba411p-73,
+                                0x1.150a95615a651p-81);
+}
+
+/* I(z) sqrt(z) e^-z for v = 1 / z - 1/16, from 8 on. */
+VECTOR_INLINE vf64 bessel_large(vf64 v, const int order, const bool whole)
+{
+    if (order)
+        return whole ? POLYNOMIAL_F64(
+                           v, 0x1.8ebe783a84030p-2, -0x1.3f796198ee60ap-3, -0x1.cbc54df1d4578p-5,
+                           -0x1.f89c23093fd17p-5, -0x1.ec8e1260ec3c5p-4, -0x1.76137476c1508p-2,
+                           -0x1.ad8b0d58d65e2p+0, -0x1.727e7536c0d2dp+3, -0x1.91e72cac03d56p+6,
+                           -0x1.2117835d6b502p+9, 0x1.d688a12f68801p+12, 0x1.e0239e30ddd80p+17,
+                           0x1.7ed084064c954p+20, -0x1.00e933b35e8c3p+25, -0x1.dcbdb67a8a2a4p+28,
+                           0x1.ae456258d61a2p+31, 0x1.4673435c7bba5p+36, -0x1.2d12087e8d5dcp+38,
+                           -0x1.351a64965ec37p+43, 0x1.33a2e678b2c7bp+44, 0x1.70769fc3bee91p+49,
+                           -0x1.4435e451fc969p+49, -0x1.9ac56f85a68a7p+54)
+                     : POLYNOMIAL_F64(
+                           v, 0x1.8ebe783a83e3cp-2, -0x1.3f7961988cf2cp-3, -0x1.cbc54d7e0c43cp-5,
+                           -0x1.f89c5ed56ebaap-5, -0x1.ec928f4c6f022p-4, -0x1.75be4b2f09665p-2,
+                           -0x1.ab5c345c53a18p+0, -0x1.80091dd5ba1e4p+3, -0x1.b4cd77150d338p+6,
+                           -0x1.1efbdf63b576ap+8, 0x1.8e7ec1edce139p+13, 0x1.016ab815dee7ep+17,
+                           -0x1.8fa102a33c827p+18, -0x1.c89ada2214b18p+22);
+    return whole ? POLYNOMIAL_F64(
+                       v, 0x1.9bd428ad249a5p-2, 0x1.b87969bb93aeap-5, 0x1.1daa72b5ce9e7p-5,
+                       0x1.75e5ee752fa6dp-5, 0x1.8e513c51ffa20p-4, 0x1.3f499b573212bp-2,
+                       0x1.7d0ce4bc8aeefp+0, 0x1.51d3674d9a7acp+3, 0x1.728726160f9edp+6,
+                       0x1.030898641f84bp+9, -0x1.d728356cf37b1p+12, -0x1.ca687b6bcfa63p+17,
+                       -0x1.58b0c70307766p+20, 0x1.fa5c79692ab38p+24, 0x1.bfb3937789d20p+28,
+                       -0x1.b4cc8fd516e46p+31, -0x1.366854740acb5p+36, 0x1.3986ce206d2a4p+38,
+                       0x1.2788318b96e53p+43, -0x1.46114da0f8c21p+44, -0x1.613853a11299cp+49,
+                       0x1.5b1476362bef0p+49, 0x1.8a51b2c06c670p+54)
+                 : POLYNOMIAL_F64(v, 0x1.9bd428ad24b3fp-2, 0x1.b87969ba1e3b2p-5,
+                                  0x1.1daa725571ec5p-5, 0x1.75e627f8e44e6p-5, 0x1.8e550833b0ea6p-4,
+                                  0x1.3ef7590b51817p-2, 0x1.7b2b2b38a81c1p+0, 0x1.5ef8a1b12d279p+3,
+                                  0x1.9141099ebdb43p+6, 0x1.d352424a7a4abp+7,
+                                  -0x1.7e96ee23eb09fp+13, -0x1.de3d4a7f1c89dp+16,
+                                  0x1.8ff69bd73fd8ap+18, 0x1.b09f199eeb957p+22);
+}
+
+/* The modified Bessel function of order 0 or 1; scaled: times e^-|x|. From 720 on, in float64 too,
+ * what is not scaled is infinite. */
+VECTOR_INLINE vf64 bessel_of(vf64 x, const int order, const bool scaled, const bool whole)
+{
+    const vf64 size = vabs_f64(x), z = scaled ? size : vlesser_f64(vset_f64(720), size);
+    const vi64 small = z <= 8;
+    vf64 n, y = bessel_small(z * z, order, whole);
+    if (!scaled && __builtin_expect(vall_i64(small), 1)) return order ? y * x : y;
+    const vf64 m = vexp_parts_f64(scaled ? -vlesser_f64(vset_f64(8), z) : z, vset_f64(0), &n);
+    if (scaled) y = vscale_f64(vfma_f64(y, m, y), n);
+    if (order) y *= x;
+    if (__builtin_expect(vall_i64(small), 1)) return y;
+    const vf64 r = 1 / z;
+    vf64 far = bessel_large(r - 0.0625, order, whole) * vsqrt_f64(r);
+    if (!scaled) far = vscale_f64(vfma_f64(far, m, far), n);
+    if (order) far = vcopysign_f64(far, x);
+    if (order && scaled) far = vselect_f64(size == INFINITY, vset_f64(0), far);
+    return vselect_f64(small, y, far);
+}
+
+VECTOR_INLINE vf64 bessel_i0_of(vf64 x, const bool whole)
+{
+    return bessel_of(x, 0, false, whole);
+}
+VECTOR_INLINE vf64 bessel_i1_of(vf64 x, const bool whole)
+{
+    return bessel_of(x, 1, false, whole);
+}
+VECTOR_INLINE vf64 bessel_i0e_of(vf64 x, const bool whole)
+{
+    return bessel_of(x, 0, true, whole);
+}
+VECTOR_INLINE vf64 bessel_i1e_of(vf64 x, const bool whole)
+{
+    return bessel_of(x, 1, true, whole);
+}
+SPECIAL_VECTOR1(bessel_i0, bessel_i0_of)
+SPECIAL_VECTOR1(bessel_i1, bessel_i1_of)
+SPECIAL_VECTOR1(bessel_i0e, bessel_i0e_of)
+SPECIAL_VECTOR1(bessel_i1e, bessel_i1e_of)
+#define vbessel_i0(x)  VECTOR_CHOOSE(vbessel_i0, x)(x)
+#define vbessel_i1(x)  VECTOR_CHOOSE(vbessel_i1, x)(x)
+#define vbessel_i0e(x) VECTOR_CHOOSE(vbessel_i0e, x)(x)
+#define vbessel_i1e(x) VECTOR_CHOOSE(vbessel_i1e, x)(x)
+
 #endif
