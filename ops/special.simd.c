@@ -162,7 +162,7 @@ FUNCTION1(digamma);
 #define ORDER "it counts derivatives"
 
 /* polygamma: the n-th derivative of digamma, dx = dy polygamma(n + 1, x) */
-LOOPS2_SPECIAL(polygamma, special_polygamma(a, b));
+VECTOR_LOOPS2(polygamma, vpolygamma(a, b));
 PLAIN(polygamma, plain_polygamma_of(x[0], x[1]));
 
 static bool polygamma_gradient(const ed_gradient_call *g)
@@ -182,7 +182,7 @@ ELEMENTWISE(polygamma, "the n-th derivative of digamma at x; NaN unless n is 0, 
                                   {.inputs = {ED_SAMPLE_IN(0, 0), ED_SAMPLE_IN(0.5, 3, 5)}}));
 
 /* zeta: y = the sum of (q + k)^-x for k = 0, 1, 2, ..., dq = -dy x zeta(x + 1, q) */
-LOOPS2_SPECIAL(zeta, special_zeta(a, b));
+VECTOR_LOOPS2(zeta, vzeta(a, b));
 PLAIN(zeta, plain_zeta_of(x[0], x[1]));
 
 static bool zeta_gradient(const ed_gradient_call *g)

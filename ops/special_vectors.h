@@ -426,4 +426,71 @@ SPECIAL_VECTOR1(bessel_i1e, bessel_i1e_of)
 #define vbessel_i0e(x) VECTOR_CHOOSE(vbessel_i0e, x)(x)
 #define vbessel_i1e(x) VECTOR_CHOOSE(vbessel_i1e, x)(x)
 
+/* ---- Zeta and polygamma ---------------------------------------------------------------------- */
+
+/* q^-s: by products where s is 1, ..., 8, which `small` says of lanes. */
+VECTOR_INLINE vf64 zeta_power(vf64 q, vf64 s, vi64 small, const bool whole)
+{
+    vf64 y = q;
+    if (!vnone(small)) {
+        const vi64 bits = (vi64)(vlesser_f64(vset_f64(8), s) + 0x1p52);
+        const vf64 one = vset_f64(1), q2 = q * q, q4 = q2 * q2;
+        y = vselect_f64((bits & 1) != 0, q, one) * vselect_f64((bits & 2) != 0, q2, one);
+        y = 1 / (y * vselect_f64((bits & 4) != 0, q4, one) *
+                 vselect_f64((bits & 8) != 0, q4 * q4, one));
+        if (vall_i64(small)) return y;
+    }
+    if (whole) return vselect_f64(small, y, vpow_f64(q, -s));
+    const vf64 t = vclamp_f64(-s * special_log(q, false), -700, 300); /* beyond float32 */
+    vf64 n, m = vexp_parts_f64(t, vset_f64(0), &n);
+    return vselect_f64(small, y, vscale_down_f64(1 + m, n));
+}
+
+/* The sum of (q + k)^-s by some terms and the Euler-Maclaurin formula for the others, as
+ * ops/special_functions.c has it. With half of the terms the error stays below 2^-36 for s up to
+ * 200. */
+VECTOR_INLINE vf64 zeta_near(vf64 s, vf64 q, const bool whole)
+{
+    /* B(2j) / (2j)! */
+    static const double parts[] = {
+        0x1.5555555555555p-4,   -0x1.6c16c16c16c17p-10, 0x1.1566abc011567p-15,
+        -0x1.bbd779334ef0bp-21, 0x1.66a8f2bf70ebep-26,  -0x1.22805d644267fp-31,
+        0x1.d6db2c4e09162p-37,  -0x1.7da4e1f79955cp-42, 0x1.355871d652e9ep-47,
+        -0x1.f57d968caacf1p-53, 0x1.967e1f09c376fp-58,  -0x1.497d9033a2b5cp-63};
+    const int terms = whole ? 12 : 6;
+    const vi64 small = (vi64)(s <= 8) & (vi64)(vfloor_f64(s) == s);
+    vf64 y = vset_f64(0), rest = y;
+    for (int k = 0; k < terms; k++) y += zeta_power(q + k, s, small, whole);
+    q += terms;
+    const vf64 last = zeta_power(q, s, small, whole), r = 1 / q;
+    vf64 term = s * r;
+    for (int j = 0; j < terms; j++) {
+        rest += term * parts[j];
+        term *= (s + (2 * j + 1)) * r * ((s + (2 * j + 2)) * r);
+    }
+    return vfma_f64(last, q / (s - 1) + 0.5 + rest, y);
+}
+
+VECTOR_INLINE vf64 zeta_of(vf64 s, vf64 q, const bool whole)
+{
+    vi64 near = (s > 1) & (s <= 200) & (q > 0x1p-100) & (q < 0x1p100);
+    if (whole) near &= (q < 32) | ((s <= 24) & (q < 0x1p40)); /* q^-s is a normal number */
+    if (vnone(near)) return repaired2(s, q, q, near, special_zeta);
+    return repair2(s, q, zeta_near(s, q, whole), near, special_zeta);
+}
+
+/* Of orders 1 to 7: -(-1)^n n! zeta(n + 1, x). */
+VECTOR_INLINE vf64 polygamma_of(vf64 n, vf64 x, const bool whole)
+{
+    const vi64 near = (n >= 1) & (n <= 7) & (vfloor_f64(n) == n) & (x > 0x1p-100) & (x < 0x1p100);
+    if (vnone(near)) return repaired2(n, x, x, near, special_polygamma);
+    vf64 factor = vset_f64(1);
+    for (int k = 2; k <= 7; k++) factor = vselect_f64(n >= k, -k * factor, factor);
+    return repair2(n, x, factor * zeta_near(n + 1, x, whole), near, special_polygamma);
+}
+SPECIAL_VECTOR2(zeta, zeta_of)
+SPECIAL_VECTOR2(polygamma, polygamma_of)
+#define vzeta(s, q)      VECTOR_CHOOSE(vzeta, s)(s, q)
+#define vpolygamma(n, x) VECTOR_CHOOSE(vpolygamma, n)(n, x)
+
 #endif
