@@ -288,8 +288,8 @@ ED_OPTIONS(igamma_attrs, IGAMMA_ATTRS);
 
 /* igamma, igammac: the regularized incomplete gamma functions P and Q = 1 - P,
  * dx = dy x^(a - 1) e^-x / gamma(a), da = dy igamma_derivative(a, x), of Q their negatives */
-LOOPS2_SPECIAL(igamma, special_igamma(a, b));
-LOOPS2_SPECIAL(igammac, special_igammac(a, b));
+VECTOR_LOOPS2(igamma, vigamma(a, b));
+VECTOR_LOOPS2(igammac, vigammac(a, b));
 PLAIN(igamma, plain_igamma_of(x[0], x[1]));
 PLAIN(igammac, 1 - plain_igamma_of(x[0], x[1]));
 

@@ -493,4 +493,150 @@ SPECIAL_VECTOR2(polygamma, polygamma_of)
 #define vzeta(s, q)      VECTOR_CHOOSE(vzeta, s)(s, q)
 #define vpolygamma(n, x) VECTOR_CHOOSE(vpolygamma, n)(n, x)
 
+/* ---- Incomplete gamma functions -------------------------------------------------------------- */
+
+enum { SPECIAL_MOST_TURNS = 50000 };
+
+/* ln(1 + u) - u for |u| <= 1/2, by the series of artanh, without cancellation. */
+VECTOR_INLINE vf64 special_log1p_less(vf64 u, const bool whole)
+{
+    const vf64 r = u / (2 + u), r2 = r * r;
+    const vf64 p =
+        whole ? POLYNOMIAL_F64(r2, 0x1.5555555555555p-2, 0x1.9999999999942p-3, 0x1.2492492499ef1p-3,
+                               0x1.c71c71bec692ep-4, 0x1.745d1999010e3p-4, 0x1.3b1350a54d7c7p-4,
+                               0x1.111accb20111fp-4, 0x1.e0a15b153ec26p-5, 0x1.bc434511513cap-5,
+                               0x1.32b0bcd369786p-5, 0x1.404897a3a08cap-4)
+              : POLYNOMIAL_F64(r2, 0x1.5555555555144p-2, 0x1.9999999be05d6p-3, 0x1.2492477971e05p-3,
+                               0x1.c71d5f8a4b3c4p-4, 0x1.743cbfb018cebp-4, 0x1.3d7258076c3c4p-4,
+                               0x1.f1aa6af1e2286p-5, 0x1.6ce3987e82cd7p-4);
+    return r * vfma_f64(2 * r2, p, -u);
+}
+
+/* e^x for |x| <= 1400. */
+VECTOR_INLINE vf64 special_exp(vf64 x)
+{
+    vf64 n, m = vexp_parts_f64(x, vset_f64(0), &n);
+    return vscale_f64(1 + m, n);
+}
+
+/* With float32's digits. */
+VECTOR_APART vf64 lgamma_apart(vf64 x)
+{
+    return lgamma_above(x, false);
+}
+
+/* x^a e^-x / gamma(a + 1), as ops/incomplete_gamma.c has it: from a = 10 on by Stirling's formula,
+ * sqrt(2 pi a) (a / e)^a e^S. */
+VECTOR_INLINE vf64 gamma_density_of(vf64 a, vf64 x, const bool whole)
+{
+    const vi64 small = a < 10;
+    vf64 y = a;
+    if (!vnone(small)) {
+        if (whole)
+            y = vpow_f64(x, a) * call_exp_f64(-x) / call_tgamma_f64(a + 1);
+        else
+            y = special_exp(vclamp_f64(vfma_f64(a, special_log(x, whole), -x) - lgamma_apart(a + 1),
+                                       -700, 700));
+        if (vall_i64(small)) return y;
+    }
+    const vf64 r = 1 / a, u = (x - a) / a,
+               rest = r * POLYNOMIAL_F64(r * r, 0x1.5555555555555p-4, -0x1.6c16c16c0bcc6p-9,
+                                         0x1.a01a00d6ca069p-11, -0x1.38122e4ea48f7p-11,
+                                         0x1.b84ea0d05f97ep-11, -0x1.c8538b73a1b9fp-10);
+    const vi64 close = vabs_f64(u) <= 0.5;
+    vf64 power = a * special_log1p_less(u, whole), factor = vset_f64(1);
+    if (!vall_i64(close)) {
+        const vf64 ratio = x / a, ln = a * special_log(ratio, whole), off = a - x;
+        vf64 far = ln + off;
+        if (whole) { /* a power rounds less than the logarithm of one */
+            const vi64 finite = ~close & (vabs_f64(ln) < 700) & (off > -700);
+            const vf64 pow = vpow_f64(ratio, a) * call_exp_f64(off);
+            factor = vselect_f64(finite, pow, factor);
+            far = (vf64)((vi64)far & ~finite);
+        }
+        power = vselect_f64(close, power, far);
+    }
+    const vf64 root = vsqrt_f64(r * 0x1.45f306dc9c883p-3); /* 1 / sqrt(2 pi a) */
+    const vf64 large = special_exp(vclamp_f64(power - rest, -745, 0)) * root * factor;
+    return vselect_f64(small, y, large);
+}
+
+/* The sum of x^n / ((a + 1) ... (a + n)), two terms a turn, in lanes where `wanted` is set. */
+VECTOR_INLINE vf64 gamma_series(vf64 a, vf64 x, vi64 wanted, const bool whole)
+{
+    const double enough = whole ? 0x1p-56 : 0x1p-42;
+    vf64 term = vset_f64(1), sum = term;
+    a += 1;
+    for (int turn = 0; turn < SPECIAL_MOST_TURNS && !vnone(wanted); turn++, a += 2) {
+        const vf64 first = term * x, r = 1 / (a * (a + 1));
+        term = first * x * r;
+        sum += (vf64)((vi64)vfma_f64(first * (a + 1), r, term) & wanted);
+        wanted &= term > enough * sum;
+    }
+    return sum;
+}
+
+/*
+ * The continued fraction of the upper function over the density, a / (x + 1 - a - ...): convergents
+ * by their recurrence, four a turn, of which the last has a denominator of 1 from the second turn
+ * on.
+ */
+VECTOR_INLINE vf64 gamma_fraction(vf64 a, vf64 x, vi64 wanted, const bool whole)
+{
+    const double enough = whole ? 0x1p-50 : 0x1p-40;
+    vf64 b = x + 1 - a, i = vset_f64(0), y = i;
+    vf64 before = i, above = vset_f64(1), below_before = above, below = b;
+    for (int turn = 0; turn < SPECIAL_MOST_TURNS && !vnone(wanted); turn++) {
+        UNROLL for (int k = 0; k < 4; k++)
+        {
+            i += 1;
+            b += 2;
+            const vf64 part = i * (a - i), p = vfma_f64(b, above, part * before),
+                       q = vfma_f64(b, below, part * below_before);
+            before = above, below_before = below, above = p, below = q;
+        }
+        const vf64 r = 1 / below;
+        before *= r, below_before *= r, above *= r, below = vset_f64(1);
+        const vf64 moved = vabs_f64(above - y);
+        y = vselect_f64(wanted, above, y);
+        wanted &= moved > enough * y;
+    }
+    return a * y;
+}
+
+/* Where x is at most a or a small number the lower function by its series, else the upper one by
+ * the fraction. */
+VECTOR_INLINE vf64 incomplete_of(vf64 a, vf64 x, const bool upper, const bool whole)
+{
+    vi64 near = (a >= 0x1p-60) & (a <= 0x1p17) & (x >= 0x1p-60) & (x <= 0x1p17);
+    if (whole) near &= (a >= 10) | (x < 700);
+    const vi64 series = near & (vi64)(upper ? (x < 1) | (x < a) : (x <= 3) | (x <= a));
+    const vi64 fraction = near & ~series;
+    const vf64 density = gamma_density_of(a, x, whole);
+    vf64 y = a, other;
+    if (!vnone(series)) {
+        y = vlesser_f64(vset_f64(1), gamma_series(a, x, series, whole) * density);
+        if (upper) y = 1 - y;
+        if (upper && !whole) near &= ~series | (y > 0.0625); /* digits cancel */
+    }
+    if (!vnone(fraction)) {
+        other = gamma_fraction(a, x, fraction, whole) * density;
+        y = vselect_f64(fraction, upper ? other : 1 - other, y);
+    }
+    return repair2(a, x, y, near, upper ? special_igammac : special_igamma);
+}
+
+VECTOR_INLINE vf64 igamma_of(vf64 a, vf64 x, const bool whole)
+{
+    return incomplete_of(a, x, false, whole);
+}
+VECTOR_INLINE vf64 igammac_of(vf64 a, vf64 x, const bool whole)
+{
+    return incomplete_of(a, x, true, whole);
+}
+SPECIAL_VECTOR2(igamma, igamma_of)
+SPECIAL_VECTOR2(igammac, igammac_of)
+#define vigamma(a, x)  VECTOR_CHOOSE(vigamma, a)(a, x)
+#define vigammac(a, x) VECTOR_CHOOSE(vigammac, a)(a, x)
+
 #endif

@@ -127,6 +127,7 @@ VECTOR_CALL2(atan2, u10)
 VECTOR_CALL1(exp2, u10)
 VECTOR_CALL1(log10, u10)
 VECTOR_CALL1(cbrt, u10)
+VECTOR_CALL1(tgamma, u10)
 VECTOR_CALL2(hypot, u05)
 
 /* c[0] + c[1] x + ... by Horner's rule; n is a constant wherever this is used. */
