@@ -639,4 +639,79 @@ SPECIAL_VECTOR2(igammac, igammac_of)
 #define vigamma(a, x)  VECTOR_CHOOSE(vigamma, a)(a, x)
 #define vigammac(a, x) VECTOR_CHOOSE(vigammac, a)(a, x)
 
+/* ---- The incomplete beta function ------------------------------------------------------------ */
+
+/* The continued fraction of ops/special_functions.c: convergents by their recurrence, whose
+ * denominator is 1 at the end of a turn. */
+VECTOR_INLINE vf64 beta_fraction(vf64 a, vf64 b, vf64 x, vi64 wanted, const bool whole)
+{
+    const double enough = whole ? 0x1p-50 : 0x1p-40;
+    const vf64 first = -(a + b) * x / (a + 1);
+    vf64 y = vset_f64(0), m = y, before = vset_f64(1), above = before;
+    vf64 below_before = before, below = 1 + first;
+    for (int turn = 0; turn < SPECIAL_MOST_TURNS && !vnone(wanted); turn++) {
+        UNROLL for (int k = 0; k < 2; k++)
+        {
+            m += 1;
+            const vf64 middle = a + 2 * m, upper = middle + 1, lower = middle - 1;
+            const vf64 share = x / (lower * middle * upper);
+            const vf64 even = m * (b - m) * upper * share;
+            const vf64 odd = -(a + m) * (a + b + m) * lower * share;
+            before = vfma_f64(even, before, above);
+            below_before = vfma_f64(even, below_before, below);
+            above = vfma_f64(odd, above, before);
+            below = vfma_f64(odd, below, below_before);
+        }
+        const vf64 r = 1 / below;
+        before *= r, below_before *= r, above *= r, below = vset_f64(1);
+        const vf64 moved = vabs_f64(above - y);
+        y = vselect_f64(wanted, above, y);
+        wanted &= moved > enough * vabs_f64(y);
+    }
+    return y;
+}
+
+/* x^a rest^b / (a B(a, b)) for rest = 1 - x and a + b < 170, where gamma is finite. */
+VECTOR_INLINE vf64 beta_density_of(vf64 a, vf64 b, vf64 x, vf64 rest, const bool whole)
+{
+    if (!whole) {
+        const vf64 logs = vfma_f64(a, special_log(x, false), b * special_log(rest, false));
+        const vf64 part = lgamma_apart(a + b) - lgamma_apart(a + 1) - lgamma_apart(b);
+        return special_exp(vclamp_f64(logs + part, -700, 700));
+    }
+    const vf64 gammas = call_tgamma_f64(a + b) / call_tgamma_f64(a + 1) / call_tgamma_f64(b);
+    const vf64 power = vselect_f64(x < 0.5, call_exp_f64(b * vlog1p_f64(-x)), vpow_f64(1 - x, b));
+    return vpow_f64(x, a) * power * gammas;
+}
+
+VECTOR_APART vf64 betainc_repaired(vf64 a, vf64 b, vf64 x, vf64 y, vi64 near)
+{
+    for (int i = 0; i < VECTOR_F64; i++)
+        if (!near[i]) y[i] = special_betainc(a[i], b[i], x[i]);
+    return y;
+}
+
+VECTOR_INLINE vf64 betainc_of(vf64 a, vf64 b, vf64 x, const bool whole)
+{
+    vi64 near = (a > 0x1p-19) & (b > 0x1p-19) & (a + b < 170) & (x > 0x1p-100) & (x < 1);
+    const vi64 turned = x >= (a + 1) / (a + b + 2);
+    const vf64 first = vselect_f64(turned, b, a), second = vselect_f64(turned, a, b);
+    const vf64 other = 1 - x, at = vselect_f64(turned, other, x);
+    const vf64 density = beta_density_of(first, second, at, vselect_f64(turned, x, other), whole);
+    const vf64 share = density * beta_fraction(first, second, at, near, whole);
+    const vf64 y = vselect_f64(turned, 1 - share, share);
+    if (!whole) near &= ~turned | (y > 0.0625); /* digits cancel */
+    return __builtin_expect(vall_i64(near), 1) ? y : betainc_repaired(a, b, x, y, near);
+}
+
+VECTOR_APART vf64 vbetainc_f64(vf64 a, vf64 b, vf64 x)
+{
+    return betainc_of(a, b, x, true);
+}
+VECTOR_APART vf32 vbetainc_f32(vf32 a, vf32 b, vf32 x)
+{
+    return halves_f32(betainc_of(half_f64(a, 0), half_f64(b, 0), half_f64(x, 0), false),
+                      betainc_of(half_f64(a, 1), half_f64(b, 1), half_f64(x, 1), false));
+}
+
 #endif
