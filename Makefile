@@ -105,7 +105,7 @@ OBJECTS  := $(call simd_objects,$(SOURCES))
 # Kernels take -O3 for -O2, and so does what every call of an op passes through. Families that move
 # more than they compute would get larger by it, and no faster.
 FAST    = $(OPT:-O2=-O3)
-$(patsubst %,$(OBJ)/%.o,tensor/copy tensor/memory tensor/scope tensor/tensor ops/execute ops/elementwise ops/shape ops/slice ops/sort autodiff/gradient autodiff/tape lua/garbage lua/handle lua/ops ops/kernels/factor): SIMDFLAGS += $(FAST)
+$(patsubst %,$(OBJ)/%.o,tensor/copy tensor/memory tensor/scope tensor/tensor ops/execute ops/distributions ops/elementwise ops/shape ops/slice ops/sort autodiff/gradient autodiff/tape lua/garbage lua/handle lua/ops ops/kernels/factor): SIMDFLAGS += $(FAST)
 # The inner loop of a product or a maximum is a hundred bytes: where it begins in a cache line is worth up to 20 %.
 $(OBJ)/ops/kernels/gemm.%.o $(OBJ)/ops/reduce.%.o: FAST = $(OPT:-O2=-O3) -falign-loops=64
 # The sanitizers' tests spend much of their time in tiles of products, which -O1 makes twice as slow there.

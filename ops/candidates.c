@@ -147,7 +147,7 @@ static double draw_classes(const ed_call *call, const candidates *c, int64_t *cl
     if (c->unique && !make_set(c->num_sampled, &set)) return 0;
     for (; n < c->num_sampled && !(c->sums && tries - (double)n > most_vain); tries++) {
         if (fmod(tries, 2) == 0) {
-            philox_uniform_f64(&p, 2, units, 0, 1);
+            philox_two_uniforms(&p, units);
             philox_skip(&p, 1);
         }
         const int64_t class = c->by->draw(c, units[(int)fmod(tries, 2)]);

@@ -2,7 +2,8 @@
  * Samples of distributions whose parameters are tensors, from a seed that is an operand or from a
  * generator, with TensorFlow's streams: sample number k of all of a call begins at a step of the
  * stream of its own and takes as many numbers as it needs, in float64. Blocks of two numbers are
- * used last one first.
+ * used last one first. Most samples are drawn many at a time (ops/kernels/laws.h); the laws here
+ * say what they are, and draw those that are left.
  *
  * Marsaglia and Tsang, "A simple method for generating gamma variables", 2000. Hormann, "The
  * transformed rejection method for generating Poisson random variables", 1993, and "The generation
@@ -35,7 +36,7 @@ static stream stream_at(const philox *p, int64_t k, int64_t steps)
 static double next_unit(stream *s)
 {
     if (!s->units_left) {
-        philox_uniform_f64(&s->at, 2, s->units, 0, 1);
+        philox_two_uniforms(&s->at, s->units);
         philox_skip(&s->at, 1);
         s->units_left = 2;
     }
@@ -45,7 +46,7 @@ static double next_unit(stream *s)
 static double next_normal(stream *s)
 {
     if (!s->normals_left) {
-        philox_normal_f64(&s->at, 2, s->normals, 0, 1);
+        philox_two_normals(&s->at, s->normals);
         philox_skip(&s->at, 1);
         s->normals_left = 2;
     }
@@ -57,12 +58,10 @@ static double next_normal(stream *s)
 /* Below 2^63, the largest number of float64. */
 #define LARGEST 0x1.fffffffffffffp62
 
-enum { STEPS = 256, FEW_STEPS = 42, BLOCK = 256 };
-
 static double gamma_law(const philox *p, int64_t k, const double *parameters)
 {
     const double alpha = parameters[0];
-    stream s = stream_at(p, k, STEPS);
+    stream s = stream_at(p, k, LAWS_STEPS);
     if (alpha == 1) return -log1p(-next_unit(&s));
     /* Below 1: the sample for alpha + 1, times a uniform number to the power of 1 / alpha. */
     const double d = alpha + (alpha < 1 ? 2.0 / 3 : -1.0 / 3), c = 1.0 / 3 / sqrt(d);
@@ -88,8 +87,8 @@ static double poisson_law(const philox *p, int64_t k, const double *parameters)
 {
     const double mean = parameters[0];
     int sign;
-    stream s = stream_at(p, k, STEPS);
-    if (mean < 10) return poisson_small(&s, mean);
+    stream s = stream_at(p, k, LAWS_STEPS);
+    if (mean < LAWS_FEW) return poisson_small(&s, mean);
     const double b = 0.931 + 2.53 * sqrt(mean), a = -0.059 + 0.02483 * b;
     const double inverse = 1.1239 + 1.1328 / (b - 3.4), box = 0.9277 - 3.6224 / (b - 2);
     for (;;) {
@@ -152,38 +151,48 @@ static double binomial_law(const philox *p, int64_t k, const double *parameters)
     if (trials == 0 || prob == 0) return 0;
     if (prob == 1) return trials;
     const double rare = prob <= 0.5 ? prob : 1 - prob;
-    const bool large = trials * rare >= 10;
-    stream s = stream_at(p, k, large ? STEPS : FEW_STEPS);
+    const bool large = trials * rare >= LAWS_FEW;
+    stream s = stream_at(p, k, large ? LAWS_STEPS : LAWS_FEW_STEPS);
     const double count =
         large ? binomial_large(&s, trials, rare) : binomial_small(&s, trials, rare);
     return prob <= 0.5 ? count : trials - count;
 }
 
-static void exponential_law(int64_t n, double *units, const double *parameters)
+/* Of these two sample k is made of the k-th uniform number alone. */
+static double unit_number(const philox *p, int64_t k)
 {
-    for (int64_t i = 0; i < n; i++) units[i] = -log1p(-units[i]) / parameters[0];
+    double units[2];
+    philox at = *p;
+    philox_skip(&at, (uint64_t)k / 2);
+    philox_two_uniforms(&at, units);
+    return units[k % 2];
 }
 
-static void bernoulli_law(int64_t n, double *units, const double *parameters)
+static double exponential_law(const philox *p, int64_t k, const double *parameters)
 {
-    for (int64_t i = 0; i < n; i++) units[i] = units[i] < parameters[0];
+    return -log1p(-unit_number(p, k)) / parameters[0];
+}
+
+static double bernoulli_law(const philox *p, int64_t k, const double *parameters)
+{
+    return unit_number(p, k) < parameters[0];
 }
 
 /* ---- Distributions --------------------------------------------------------------------------- */
 
 /* A count beyond the integers of the dtype is the largest one. */
-static void held_count(ed_dtype dtype, int64_t n, double *values)
+static void held_count(ed_dtype dtype, int n, double *values)
 {
     if (dtype != ED_INT32 && dtype != ED_INT64) return;
     const double largest = dtype == ED_INT32 ? INT32_MAX : LARGEST;
-    for (int64_t i = 0; i < n; i++) values[i] = values[i] < largest ? values[i] : largest;
+    for (int i = 0; i < n; i++) values[i] = values[i] < largest ? values[i] : largest;
 }
 
 /* What is positive does not become 0. */
-static void held_positive(ed_dtype dtype, int64_t n, double *values)
+static void held_positive(ed_dtype dtype, int n, double *values)
 {
     const double least = dtype == ED_FLOAT32 ? 0x1p-126 : 0x1p-1022;
-    for (int64_t i = 0; i < n; i++) values[i] = values[i] > least ? values[i] : least;
+    for (int i = 0; i < n; i++) values[i] = values[i] > least ? values[i] : least;
 }
 
 #define FINITE 0x1.fffffffffffffp1023
@@ -208,12 +217,15 @@ static void held_positive(ed_dtype dtype, int64_t n, double *values)
         false, 0, 1, "it must be in 0..1"                                                          \
     }
 
+#define MANY(law) ISA_TABLE(laws_##law)
 const distribution
-    distribution_gamma = {gamma_law, NULL, held_positive, 1, {POSITIVE}},
-    distribution_exponential = {NULL, exponential_law, held_positive, 1, {POSITIVE}},
-    distribution_poisson = {poisson_law, NULL, held_count, 1, {AT_LEAST_0}},
-    distribution_bernoulli = {NULL, bernoulli_law, held_count, 1, {IN_0_1}},
-    distribution_binomial = {binomial_law, NULL, held_count, 2, {AT_LEAST_0, IN_0_1}},
+    distribution_gamma = {gamma_law, MANY(gamma), false, held_positive, 1, {POSITIVE}},
+    distribution_exponential = {exponential_law, MANY(exponential), false, held_positive, 1,
+                                {POSITIVE}},
+    distribution_poisson = {poisson_law, MANY(poisson), true, held_count, 1, {AT_LEAST_0}},
+    distribution_bernoulli = {bernoulli_law, MANY(bernoulli), true, held_count, 1, {IN_0_1}},
+    distribution_binomial = {binomial_law,        MANY(binomial), true, held_count, 2,
+                             {AT_LEAST_0, IN_0_1}},
     distribution_truncated = {.n = 4, .ranges = {ANY_FINITE, POSITIVE, ANY_NUMBER, ANY_NUMBER}};
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -233,8 +245,8 @@ static bool draw_state(const ed_call *call, philox *p)
 {
     const distribution *of = distribution_of(call);
     if (has_seed(call)) return stateless_seed(call, of->n, p);
-    const ed_draw *draw = of->held == held_count ? &((const count_attrs *)call->attrs)->draw
-                                                 : &((const gamma_attrs *)call->attrs)->draw;
+    const ed_draw *draw = of->counts ? &((const count_attrs *)call->attrs)->draw
+                                     : &((const gamma_attrs *)call->attrs)->draw;
     *p = random_philox(draw->state);
     return true;
 }
@@ -297,6 +309,11 @@ bool distribution_infer_counts(ed_call *call)
     return infer_samples(call, o->shape, o->dtype);
 }
 
+static bool in_range(const range_of *r, double value)
+{
+    return (value > r->low || (value == r->low && !r->above_low)) && value <= r->high;
+}
+
 bool distribution_check(const ed_call *call)
 {
     const distribution *of = distribution_of(call);
@@ -305,8 +322,7 @@ bool distribution_check(const ed_call *call)
         const range_of *r = &of->ranges[k];
         for (int64_t i = 0; i < x->size; i++) {
             const double value = dtype_load(x->dtype, x->data, i);
-            if ((value > r->low || (value == r->low && !r->above_low)) && value <= r->high)
-                continue;
+            if (in_range(r, value)) continue;
             return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s[%lld], counted flat, is %g; %s",
                                 call->op->operands[k].name, (long long)i, value, r->text);
         }
@@ -329,62 +345,109 @@ typedef struct sampling {
     const ed_call *call;
     philox p;
     char *y;
-    int64_t samples; /* of each set of parameters */
+    int64_t samples;   /* of each set of parameters */
+    bool out_of_range; /* some parameter is */
 } sampling;
 
-/* Samples k to k + n - 1 of these parameters; n <= BLOCK. */
-static void sample_block(const distribution *of, const philox *p, int64_t k, int64_t n,
-                         const double *parameters, double *to)
+/* Samples k to k + n - 1, each with parameters of its own. */
+static void sample_block(const distribution *of, ed_dtype dtype, const philox *p, int64_t k, int n,
+                         const double *const *parameters, double *y)
 {
-    if (!of->of_units) {
-        for (int64_t i = 0; i < n; i++) to[i] = of->sample(p, k + i, parameters);
-        return;
+    int left[LAWS_MOST], n_left = n;
+    const bool by_many = of->counts || dtype == ED_FLOAT32;
+    if (by_many) n_left = of->many[isa_level](p, k, n, parameters, y, left);
+    for (int j = 0; j < n_left; j++) {
+        const int i = by_many ? left[j] : j;
+        const double own[2] = {parameters[0][i], of->n > 1 ? parameters[1][i] : 0};
+        y[i] = of->sample(p, k + i, own);
     }
-    double units[BLOCK + 2]; /* two to a step of the counter */
-    philox at = *p;
-    philox_skip(&at, (uint64_t)k / 2);
-    philox_uniform_f64(&at, n + k % 2, units, 0, 1);
-    of->of_units(n, units + k % 2, parameters);
-    memcpy(to, units + k % 2, (size_t)n * sizeof *to);
+    of->held(dtype, n, y);
+}
+
+/* A parameter of samples k to k + n - 1, and the last one again up to a multiple of LAWS_UNIT. */
+static void load_parameter(const sampling *s, const ed_tensor *x, int64_t k, int n, double *to)
+{
+    const distribution_batch *b = s->call->plan;
+    int64_t set = k / s->samples, left = s->samples - k % s->samples;
+    if (s->samples == 1 && x->size == b->size) {
+        const float *narrow = (const float *)x->data + k;
+        const double *wide = (const double *)x->data + k;
+        if (x->dtype == ED_FLOAT32)
+            for (int i = 0; i < n; i++) to[i] = narrow[i];
+        else
+            for (int i = 0; i < n; i++) to[i] = wide[i];
+    } else {
+        for (int i = 0; i < n; set++, left = s->samples) {
+            const int end = left < n - i ? i + (int)left : n;
+            const double value = distribution_parameter(x, b, set);
+            while (i < end) to[i++] = value;
+        }
+    }
+    for (int i = n; i % LAWS_UNIT; i++) to[i] = to[n - 1];
+}
+
+static bool all_in_range(const range_of *r, int n, const double *values)
+{
+    int out = 0;
+    for (int i = 0; i < n; i++) out |= !in_range(r, values[i]);
+    return !out;
 }
 
 /* Writes numbers that the dtype holds, `step` elements apart. */
-static void write_values(ed_dtype dtype, int64_t n, const double *values, char *y, int64_t step)
+#define WRITE(type)                                                                                \
+    if (step == 1)                                                                                 \
+        for (int i = 0; i < n; i++) ((type *)y)[i] = (type)values[i];                              \
+    else                                                                                           \
+        for (int i = 0; i < n; i++) ((type *)y)[i * step] = (type)values[i];                       \
+    break
+static void write_values(ed_dtype dtype, int n, const double *values, char *y, int64_t step)
 {
     switch (dtype) {
-    case ED_FLOAT32:
-        for (int64_t i = 0; i < n; i++) ((float *)y)[i * step] = (float)values[i];
-        break;
-    case ED_FLOAT64:
-        for (int64_t i = 0; i < n; i++) ((double *)y)[i * step] = values[i];
-        break;
-    case ED_INT32:
-        for (int64_t i = 0; i < n; i++) ((int32_t *)y)[i * step] = (int32_t)values[i];
-        break;
-    default:
-        for (int64_t i = 0; i < n; i++) ((int64_t *)y)[i * step] = (int64_t)values[i];
+    case ED_FLOAT32: WRITE(float);
+    case ED_FLOAT64: WRITE(double);
+    case ED_INT32: WRITE(int32_t);
+    default: WRITE(int64_t);
+    }
+}
+
+/* To where samples k to k + n - 1 belong. */
+static void write_block(const sampling *s, int64_t k, int n, const double *values)
+{
+    const ed_dtype dtype = s->call->outputs[0]->dtype;
+    const int64_t size = ((const distribution_batch *)s->call->plan)->size;
+    const int64_t width = (int64_t)ed_dtype_size(dtype);
+    int64_t set = k / s->samples, sample = k % s->samples;
+    if (s->samples == 1) {
+        write_values(dtype, n, values, s->y + k * width, 1);
+        return;
+    }
+    for (int i = 0, count; i < n; i += count, set++, sample = 0) {
+        count = s->samples - sample < n - i ? (int)(s->samples - sample) : n - i;
+        write_values(dtype, count, values + i, s->y + (sample * size + set) * width, size);
     }
 }
 
 /* Numbers k of the samples go over all samples of one set of parameters, then the next. */
 static void sample_range(int64_t first, int64_t last, int worker, void *user)
 {
-    const sampling *s = user;
+    sampling *s = user;
     const distribution *of = distribution_of(s->call);
-    const distribution_batch *b = s->call->plan;
-    const ed_dtype dtype = s->call->outputs[0]->dtype;
+    double a[LAWS_MOST], b[LAWS_MOST], y[LAWS_MOST], *const parameters[2] = {a, b};
     (void)worker;
-    for (int64_t k = first, n; k < last; k += n) {
-        const int64_t set = k / s->samples, sample = k % s->samples;
-        double parameters[2], values[BLOCK];
-        for (int i = 0; i < of->n; i++)
-            parameters[i] = distribution_parameter(s->call->inputs[i], b, set);
-        n = last - k < s->samples - sample ? last - k : s->samples - sample;
-        if (n > BLOCK) n = BLOCK;
-        sample_block(of, &s->p, k, n, parameters, values);
-        of->held(dtype, n, values);
-        char *const to = s->y + (sample * b->size + set) * (int64_t)ed_dtype_size(dtype);
-        write_values(dtype, n, values, to, b->size);
+    for (int64_t k = first; k < last; k += LAWS_MOST) {
+        const int n = last - k < LAWS_MOST ? (int)(last - k) : LAWS_MOST;
+        bool ok = true;
+        for (int i = 0; i < of->n; i++) {
+            load_parameter(s, s->call->inputs[i], k, n, parameters[i]);
+            ok = ok && all_in_range(&of->ranges[i], n, parameters[i]);
+        }
+        if (!ok) {
+            __atomic_store_n(&s->out_of_range, true, __ATOMIC_RELAXED);
+            return;
+        }
+        sample_block(of, s->call->outputs[0]->dtype, &s->p, k, n, (const double *const *)parameters,
+                     y);
+        write_block(s, k, n, y);
     }
 }
 
@@ -393,9 +456,9 @@ bool distribution_kernel(ed_call *call)
     const distribution_batch *b = call->plan;
     const int64_t n = call->outputs[0]->size;
     sampling s = {.call = call, .y = ed_call_data(call, 0), .samples = b->size ? n / b->size : 0};
-    if (!distribution_check(call) || !draw_state(call, &s.p)) return false;
-    threads_run(n, HARD(1, 512), sample_range, &s);
-    return true;
+    if ((!n && !distribution_check(call)) || !draw_state(call, &s.p)) return false;
+    threads_run(n, HARD(1, 2 * LAWS_MOST), sample_range, &s);
+    return !s.out_of_range || distribution_check(call);
 }
 
 int64_t distribution_binomial_draws(const ed_call *call)
@@ -412,9 +475,8 @@ bool distribution_reference(const ed_call *call)
 {
     const distribution *of = distribution_of(call);
     const ed_tensor *y = call->outputs[0];
-    const ed_dtype dtype = of->held == held_count
-                               ? ((const ed_stateless_count_options *)call->attrs)->dtype
-                               : ED_FLOAT64;
+    const ed_dtype dtype =
+        of->counts ? ((const ed_stateless_count_options *)call->attrs)->dtype : ED_FLOAT64;
     distribution_batch b;
     philox p;
     if (!parameters_shape(call, &b) || !draw_state(call, &p)) return false;
@@ -424,8 +486,7 @@ bool distribution_reference(const ed_call *call)
         for (int k = 0; k < of->n; k++)
             parameters[k] = distribution_parameter(call->inputs[k], &b, i % b.size);
         const int64_t k = i % b.size * (y->size / b.size) + i / b.size;
-        double value;
-        sample_block(of, &p, k, 1, parameters, &value);
+        double value = of->sample(&p, k, parameters);
         of->held(dtype, 1, &value);
         ((double *)y->data)[i] = value;
     }
@@ -496,7 +557,7 @@ ED_OP(stateless_poisson) = {
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 20, 3, 4), SEED_IN}},
                           {.inputs = {ED_SAMPLE_IN(0, 30, 3), SEED_IN},
                            .attrs = ED_ATTRS(ED_STATELESS_COUNT_OPTIONS, ed_stateless_count_options,
-                                             .shape = ED_SAMPLE_INTS(4, 2, 3),
+                                             .shape = ED_SAMPLE_INTS(200, 2, 3),
                                              .dtype = ED_FLOAT32)}),
 };
 
@@ -521,7 +582,8 @@ ED_OP(stateless_binomial) = {
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 60, 3, 4), ED_SAMPLE_IN(0, 1, 4), SEED_IN}},
                           {.inputs = {ED_SAMPLE_IN(0, 60, 3, 1), ED_SAMPLE_IN(0, 1, 4), SEED_IN},
                            .attrs = ED_ATTRS(ED_STATELESS_COUNT_OPTIONS, ed_stateless_count_options,
-                                             .shape = ED_SAMPLE_INTS(5, 3, 4), .dtype = ED_INT64)}),
+                                             .shape = ED_SAMPLE_INTS(99, 3, 4),
+                                             .dtype = ED_INT64)}),
 };
 
 ed_tensor *ed_stateless_binomial_with(ed_tensor *counts, ed_tensor *probs, ed_tensor *seed,

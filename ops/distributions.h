@@ -5,15 +5,12 @@
 #ifndef EDDY_OPS_DISTRIBUTIONS_H
 #define EDDY_OPS_DISTRIBUTIONS_H
 
-#include "ops/kernels/philox.h"
+#include "ops/kernels/laws.h"
 #include "ops/ops.h"
 #include "ops/random_attrs.h"
 
 /* Sample k of a law with these parameters. */
 typedef double law(const philox *p, int64_t k, const double *parameters);
-
-/* In place of each of n uniform numbers, the sample that is made of it. */
-typedef void unit_law(int64_t n, double *units, const double *parameters);
 
 /* What a parameter must be. */
 typedef struct range_of {
@@ -25,9 +22,10 @@ typedef struct range_of {
 /* What an op's kernel needs to know: its parameters come first; behind them the seed, if it has
  * one. `extra` of the definition. */
 typedef struct distribution {
-    law *sample; /* or, where sample k is made of the k-th uniform number alone, */
-    unit_law *of_units;
-    void (*held)(ed_dtype dtype, int64_t n, double *values); /* into its range */
+    law *sample;
+    laws_many *many[ISA_COUNT]; /* the same for many samples, of each instruction set */
+    bool counts;                /* else `many` is right for float32 only */
+    void (*held)(ed_dtype dtype, int n, double *values); /* into its range */
     int n;
     range_of ranges[4];
 } distribution;

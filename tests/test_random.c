@@ -413,6 +413,33 @@ static void more_distributions(void **state)
             0, 20, 9984, 0, 20, 10025);
 }
 
+/* Samples in float32 are drawn many at a time, with approximations where these can't change a bit;
+ * those in float64 one by one. Rounded, they are the same. */
+static void many_samples(void **state)
+{
+    enum { N = 30001 };
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *seed = ed_constant(ED_VALUES(int, 7, 8), ED_SHAPE(2));
+    ed_tensor *unit = ed_stateless_uniform(seed, ED_SHAPE(N));
+    ed_tensor *parameters[] = {
+        ed_add(unit, 0.05),
+        ed_exp(ed_mul(ed_sub(unit, 0.5), 40)),
+        ed_add(ed_floor(ed_mul(unit, 3)), 1),
+        ed_ones(ED_SHAPE(N)),
+    };
+    for (int i = 0; i < 4; i++) {
+        ed_tensor *wide = ed_cast(parameters[i], ED_FLOAT64);
+        ed_tensor *gamma =
+            ed_cast(ed_maximum(ed_stateless_gamma(wide, seed), 0x1p-126), ED_FLOAT32);
+        assert_same_tensor(gamma, ed_stateless_gamma(parameters[i], seed));
+        ed_generator *one = ed_generator_from_seed(i), *other = ed_generator_from_seed(i);
+        ed_tensor *y = ed_random_exponential(wide, .generator = one);
+        assert_same_tensor(ed_cast(ed_maximum(y, 0x1p-126), ED_FLOAT32),
+                           ed_random_exponential(parameters[i], .generator = other));
+    }
+}
+
 /* The gradient by alpha is TensorFlow's, and follows a sample of fixed probability: so does the
  * gradient's gradient. */
 static void gamma_gradients(void **state)
@@ -810,14 +837,30 @@ static void sampled_losses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(global_seed),     TEST(generators),        TEST(dtypes),
-        TEST(refusals),        TEST(shuffles),          TEST(drops),
-        TEST(threads),         TEST(without_memory),    TEST(without_memory_no_draw),
-        TEST(stateless),       TEST(distributions),     TEST(more_distributions),
-        TEST(gamma_gradients), TEST(truncated_normals), TEST(sobol_points),
-        TEST(sobol_rows),      TEST(shuffled_indices),  TEST(drawn_distributions),
-        TEST(moments),         TEST(choices),           TEST(changed_images),
-        TEST(sampled_classes), TEST(sampled_losses),
+        TEST(global_seed),
+        TEST(generators),
+        TEST(dtypes),
+        TEST(refusals),
+        TEST(shuffles),
+        TEST(drops),
+        TEST(threads),
+        TEST(without_memory),
+        TEST(without_memory_no_draw),
+        TEST(stateless),
+        TEST(distributions),
+        TEST(more_distributions),
+        TEST(many_samples),
+        TEST(gamma_gradients),
+        TEST(truncated_normals),
+        TEST(sobol_points),
+        TEST(sobol_rows),
+        TEST(shuffled_indices),
+        TEST(drawn_distributions),
+        TEST(moments),
+        TEST(choices),
+        TEST(changed_images),
+        TEST(sampled_classes),
+        TEST(sampled_losses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

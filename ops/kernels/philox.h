@@ -51,6 +51,10 @@ void philox_skip_elements(philox *p, uint64_t elements);
 /* The four words at the state's counter. */
 void philox_block(const philox *p, uint32_t words[4]);
 
+/* The two numbers in float64 that these words make: uniform in [0, 1) / normal. */
+void philox_two_uniforms(const philox *p, double out[2]);
+void philox_two_normals(const philox *p, double out[2]);
+
 /* ---- Fills ----------------------------------------------------------------------------------- */
 
 /* Whole words: integers over their full range (as int32, uint32 / int64, uint64). */

@@ -18,8 +18,8 @@
  * does a loop's tail. Only float64 normals call the C library, one by one.
  */
 #include "ops/kernels/philox.h"
+#include "ops/kernels/philox_words.h"
 #include "tensor/threads.h"
-#include "ops/kernels/isa.h"
 #include <math.h>
 #include <string.h>
 
@@ -48,12 +48,28 @@ ISA_DECLARE(void, philox_drop_f32, const struct dropout *d, int64_t from, int64_
             float *y, uint8_t *mask);
 ISA_DECLARE(void, philox_drop_f64, const struct dropout *d, int64_t from, int64_t n,
             const double *x, double *y, uint8_t *mask);
-ISA_DECLARE(void, philox_words, const philox *p, uint64_t stride, int64_t blocks, uint32_t *out);
 
 #define M0 0xD2511F53u
 #define M1 0xCD9E8D57u
 #define W0 0x9E3779B9u
 #define W1 0xBB67AE85u
+
+/* Two words as a fraction: in [0, 1). */
+static inline double unit_f64(uint32_t w0, uint32_t w1)
+{
+    uint64_t bits = 0x3ff0000000000000 | (uint64_t)(w0 & 0xfffff) << 32 | w1;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x - 1;
+}
+
+/* A pair of normal numbers from a pair of uniform ones, with the C library's functions. */
+static inline void normal_pair(double u, double turn, double out[2])
+{
+    const double v = 2 * M_PI * turn, radius = sqrt(-2 * log(u > 1e-7 ? u : 1e-7));
+    out[0] = sin(v) * radius;
+    out[1] = cos(v) * radius;
+}
 
 #ifdef ISA
 
@@ -137,9 +153,7 @@ static inline void rounds(lanes low, uint64_t high, const struct keys *keys, uin
     memcpy(out + sizeof first / 4, &second, sizeof second);
 }
 
-/*
- * The words of the counters p, p + stride, p + 2 stride, ...: 4 for each of so many blocks. The
- * lanes share the high half of the counter, so the run is cut where the low half wraps around.
+/* The lanes share the high half of the counter, so the run is cut where the low half wraps around.
  */
 void ISA_NAME(philox_words)(const philox *p, uint64_t stride, int64_t blocks, uint32_t *out)
 {
@@ -165,22 +179,21 @@ void ISA_NAME(philox_words)(const philox *p, uint64_t stride, int64_t blocks, ui
     }
 }
 
-/* The words of the counters p + steps[0], p + steps[1], ... (ascending); out has room for whole
- * vectors. */
-static void scattered_words(const philox *p, int64_t n, const uint64_t *steps, uint32_t *out)
+void ISA_NAME(philox_words_at)(const philox *p, int64_t n, const uint64_t *steps, uint32_t *out)
 {
     const struct keys keys = all_keys(p);
     uint64_t low = p->counter[0] | (uint64_t)p->counter[1] << 32;
     uint64_t high = p->counter[2] | (uint64_t)p->counter[3] << 32;
-    int64_t i = 0;
     if (n && low + steps[n - 1] < low) { /* the low half wraps: rare enough to go one by one */
-        for (; i < n; i++) {
+        memset(out, 0, (size_t)((n + LANES - 1) / LANES * LANES) * 16);
+        for (int64_t i = 0; i < n; i++) {
             philox at = *p;
             philox_skip(&at, steps[i]);
             philox_block(&at, out + 4 * i);
         }
+        return;
     }
-    for (; i < n; i += LANES) {
+    for (int64_t i = 0; i < n; i += LANES) {
         lanes at = {0};
         memcpy(&at, steps + i, (size_t)least(LANES, n - i) * 8);
         rounds(at + low, high, &keys, out + 4 * i);
@@ -216,14 +229,6 @@ static inline uint32_t as_bits(float x)
 static inline float unit_f32(uint32_t word)
 {
     return as_float(0x3f800000 | (word & 0x7fffff)) - 1;
-}
-
-static inline double unit_f64(uint32_t w0, uint32_t w1)
-{
-    uint64_t bits = 0x3ff0000000000000 | (uint64_t)(w0 & 0xfffff) << 32 | w1;
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x - 1;
 }
 
 /* x rounded to the nearest bfloat16 or float16, ties to even, as a float. */
@@ -379,12 +384,8 @@ static void normals_f32(int64_t n, const uint32_t *restrict words, float *restri
 /* From 2 n words, n even. */
 static void normals_f64(int64_t n, const uint32_t *words, double *out)
 {
-    for (int64_t i = 0; i < n; i += 2, words += 4) {
-        double u = unit_f64(words[0], words[1]), v = 2 * M_PI * unit_f64(words[2], words[3]);
-        double radius = sqrt(-2 * log(u > 1e-7 ? u : 1e-7));
-        out[i] = sin(v) * radius;
-        out[i + 1] = cos(v) * radius;
-    }
+    for (int64_t i = 0; i < n; i += 2, words += 4)
+        normal_pair(unit_f64(words[0], words[1]), unit_f64(words[2], words[3]), out + i);
 }
 
 /*
@@ -430,7 +431,7 @@ static void truncated_f32(const philox *p, int64_t from, int64_t n, float *out)
         short_ones +=
             !((fabsf(z[0]) < 2) & (fabsf(z[1]) < 2) & (fabsf(z[2]) < 2) & (fabsf(z[3]) < 2));
     }
-    scattered_words(&at, short_ones, steps, words);
+    ISA_NAME(philox_words_at)(&at, short_ones, steps, words);
     normals_f32(4 * short_ones, words, more);
     for (int64_t i = 0; i < short_ones; i++) {
         float *z = out + 4 * (steps[i] / STEPS);
@@ -667,6 +668,21 @@ void philox_block(const philox *p, uint32_t words[4])
         c3 = (uint32_t)a;
     }
     words[0] = c0, words[1] = c1, words[2] = c2, words[3] = c3;
+}
+
+void philox_two_uniforms(const philox *p, double out[2])
+{
+    uint32_t words[4];
+    philox_block(p, words);
+    out[0] = unit_f64(words[0], words[1]);
+    out[1] = unit_f64(words[2], words[3]);
+}
+
+void philox_two_normals(const philox *p, double out[2])
+{
+    double units[2];
+    philox_two_uniforms(p, units);
+    normal_pair(units[0], units[1], out);
 }
 
 /* ---- Fills ----------------------------------------------------------------------------------- */
