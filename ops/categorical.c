@@ -1,8 +1,12 @@
 /*
  * Classes drawn from logits: the sums of e^logit up to each class, among which a uniform number
  * times the whole is looked up. Sample i of all takes uniform number i of the stream.
+ *
+ * The sums are first approximations (ops/kernels/laws.h). Where a number falls nearer to one than
+ * their error, its row is done again with the C library's exp, from class to class.
  */
 #include "ops/generator.h"
+#include "ops/kernels/laws.h"
 #include "ops/plain_random.h"
 #include "ops/random_attrs.h"
 #include "ops/stateless.h"
@@ -56,50 +60,94 @@ static double sum_classes(const ed_tensor *x, int64_t row, double *sums)
     return total;
 }
 
-/* The first class whose sum is above x. */
+/* The first class whose sum is above x, which the last one's is; without a branch that depends on
+ * x. */
 static int64_t class_above(const double *sums, int64_t n, double x)
 {
-    int64_t low = 0, high = n - 1;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (sums[middle] > x)
-            high = middle;
-        else
-            low = middle + 1;
+    int64_t low = 0;
+    for (int64_t half; n > 1; n -= half) {
+        half = n / 2;
+        low += half & -(int64_t)(sums[low + half - 1] <= x);
     }
     return low;
 }
 
-/* Samples of one row, with room for the classes' sums and `samples` + 1 numbers. */
-static bool draw_row(ed_call *call, const philox *p, int64_t row, double *sums, double *units)
+typedef struct drawing {
+    const ed_call *call;
+    philox p;
+    double *sums;   /* of the classes, for each worker */
+    int64_t room;   /* of each */
+    int64_t failed; /* the first row without a finite logit */
+} drawing;
+
+/* The samples of a row by these sums; false if one falls within that share of the whole from a sum,
+ * unless it is 0. */
+static bool draw_by(const drawing *d, int64_t row, const double *sums, double total, double slack)
 {
-    const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
-    const int64_t samples = y->shape[1], odd = row * samples % 2;
-    const double total = sum_classes(x, row, sums);
-    if (total == 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "row %lld of logits has no finite element",
-                            (long long)row);
-    philox at = *p;
-    philox_skip(&at, (uint64_t)(row * samples / 2));
-    philox_uniform_f64(&at, samples + odd, units, 0, 1);
-    for (int64_t i = 0; i < samples; i++)
-        dtype_store(y->dtype, y->data, row * samples + i,
-                    (double)class_above(sums, x->shape[1], units[i + odd] * total));
+    enum { UNITS = 256 };
+    const ed_tensor *y = d->call->outputs[0];
+    const int64_t classes = d->call->inputs[0]->shape[1], samples = y->shape[1];
+    double units[UNITS + 1]; /* two to a step of the counter */
+    for (int64_t at = row * samples, end = at + samples, n; at < end; at += n) {
+        const int64_t odd = at % 2;
+        philox p = d->p;
+        n = end - at < UNITS ? end - at : UNITS;
+        philox_skip(&p, (uint64_t)(at / 2));
+        philox_uniform_f64(&p, n + odd, units, 0, 1);
+        for (int64_t i = 0; i < n; i++) {
+            const double x = units[i + odd] * total;
+            const int64_t class = class_above(sums, classes, x);
+            const double below = class ? sums[class - 1] : -INFINITY;
+            if (slack > 0 && !(x < sums[class] - slack * total && x > below + slack * total))
+                return false;
+            if (y->dtype == ED_INT64)
+                ((int64_t *)y->data)[at + i] = class;
+            else
+                ((int32_t *)y->data)[at + i] = (int32_t) class;
+        }
+    }
     return true;
+}
+
+static void draw_rows(int64_t first, int64_t last, int worker, void *user)
+{
+    drawing *d = user;
+    const ed_tensor *x = d->call->inputs[0];
+    const int64_t classes = x->shape[1];
+    double *sums = d->sums + worker * d->room;
+    for (int64_t row = first; row < last; row++) {
+        const char *logits = (const char *)x->data + row * classes * ed_dtype_size(x->dtype);
+        const double total = ISA_CALL(laws_classes)(x->dtype == ED_FLOAT64, classes, logits, sums);
+        if (total == 0) {
+            int64_t before = d->failed;
+            while (row < before &&
+                   !__atomic_compare_exchange_n(&d->failed, &before, row, false, __ATOMIC_RELAXED,
+                                                __ATOMIC_RELAXED)) {}
+            return;
+        }
+        if (draw_by(d, row, sums, total, 2 * LAWS_SUM_SLACK(classes))) continue;
+        const double exact = sum_classes(x, row, sums);
+        draw_by(d, row, sums, exact, 0);
+    }
 }
 
 static bool categorical_kernel(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
-    philox p;
-    if (!draw_state(call, &p)) return false;
+    const int64_t rows = x->shape[0], classes = x->shape[1];
+    const int workers = threads_count();
+    drawing d = {.call = call, .failed = rows};
+    if (!draw_state(call, &d.p)) return false;
     if (!y->size) return true;
-    double *sums = memory_alloc((size_t)(x->shape[1] + y->shape[1] + 1) * sizeof *sums);
-    bool ok = sums;
-    for (int64_t row = 0; ok && row < x->shape[0]; row++)
-        ok = draw_row(call, &p, row, sums, sums + x->shape[1]);
-    memory_free(sums);
-    return ok;
+    d.room = (classes + LAWS_UNIT - 1) / LAWS_UNIT * LAWS_UNIT;
+    d.sums = memory_alloc((size_t)workers * (size_t)d.room * sizeof *d.sums);
+    if (!d.sums) return false;
+    const int64_t work = classes + y->shape[1];
+    threads_run_among(workers, rows, HARD(1, work < 16384 ? 16384 / work + 1 : 1), draw_rows, &d);
+    memory_free(d.sums);
+    if (d.failed == rows) return true;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "row %lld of logits has no finite element",
+                        (long long)d.failed);
 }
 
 /* The class in whose part of the whole the number falls, from the first one on. */

@@ -40,4 +40,13 @@ ISA_DECLARE(int, laws_bernoulli, const philox *p, int64_t k, int n, const double
 ISA_DECLARE(int, laws_binomial, const philox *p, int64_t k, int n, const double *const *parameters,
             double *y, int *left);
 
+/*
+ * Classes: the sums of e^(logit - largest) up to each of n classes, of float64 logits (wide) or
+ * float32; the last sum, 0 if no logit is finite. One that is not counts as e^-inf. `sums` has room
+ * for a multiple of LAWS_UNIT. Each sum differs from what adding up one by one gives by no more
+ * than LAWS_SUM_SLACK(n) of the last.
+ */
+#define LAWS_SUM_SLACK(n) (1e-13 + 1.5e-16 * (double)(n))
+ISA_DECLARE(double, laws_classes, bool wide, int64_t n, const void *logits, double *sums);
+
 #endif

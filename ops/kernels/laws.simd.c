@@ -5,14 +5,15 @@
 
 #include "ops/kernels/philox_words.h"
 #include "ops/kernels/vector.h"
+#include <math.h>
 #include <string.h>
 
 enum { LANES = VECTOR_F64 };
 
 /* ---- Numbers of the stream ------------------------------------------------------------------- */
 
-/* Block number `block` of samples, of those in `which` (ascending) or all n, which have `each` steps
- * of the counter. */
+/* Block number `block` of samples that have `each` steps of the counter: of those in `which`, which
+ * ascend, or of all n. */
 static void draw_blocks(const philox *p, int64_t k, int each, int n, const int *which, int block,
                         uint32_t *words)
 {
@@ -513,6 +514,59 @@ int ISA_NAME(laws_binomial)(const philox *p, int64_t k, int n, const double *con
     n_left = binomial_many(p, k, many, which, trials, rare, y, left, n_left);
     for (int i = 0; i < n; i++) y[i] = probs[i] <= 0.5 ? y[i] : trials[i] - y[i];
     return n_left;
+}
+
+/* ---- Classes --------------------------------------------------------------------------------- */
+
+/* Lanes moved up by so many, zeros before them. */
+#if VECTOR_BYTES == 64
+#define MOVED_1(x) __builtin_shufflevector(zero, x, 7, 8, 9, 10, 11, 12, 13, 14)
+#define MOVED_2(x) __builtin_shufflevector(zero, x, 6, 7, 8, 9, 10, 11, 12, 13)
+#define MOVED_4(x) __builtin_shufflevector(zero, x, 4, 5, 6, 7, 8, 9, 10, 11)
+#elif VECTOR_BYTES == 32
+#define MOVED_1(x) __builtin_shufflevector(zero, x, 3, 4, 5, 6)
+#define MOVED_2(x) __builtin_shufflevector(zero, x, 2, 3, 4, 5)
+#define MOVED_4(x) zero
+#else
+#define MOVED_1(x) __builtin_shufflevector(zero, x, 1, 2)
+#define MOVED_2(x) zero
+#define MOVED_4(x) zero
+#endif
+
+/* Each lane and those before it. */
+VECTOR_INLINE vf64 sums_up(vf64 x)
+{
+    const vf64 zero = {0};
+    x += MOVED_1(x);
+    x += MOVED_2(x);
+    return x + MOVED_4(x);
+}
+
+double ISA_NAME(laws_classes)(bool wide, int64_t n, const void *logits, double *sums)
+{
+    const vf64 lowest = vset_f64(-INFINITY), zero = {0};
+    vf64 largest = lowest, total = zero;
+    if (wide)
+        memcpy(sums, logits, (size_t)n * sizeof *sums);
+    else
+        for (int64_t i = 0; i < n; i++) sums[i] = ((const float *)logits)[i];
+    for (int64_t i = n; i % LAWS_UNIT; i++) sums[i] = -INFINITY;
+    for (int64_t i = 0; i < n; i += LANES) {
+        const vf64 x = vload_f64(sums + i);
+        const vf64 finite = vselect_f64(x - x == 0, x, lowest);
+        vstore_f64(sums + i, finite);
+        largest = vgreater_f64(finite, largest);
+    }
+    double most = largest[0];
+    for (int j = 1; j < LANES; j++) most = fmax(most, largest[j]);
+    if (most == -INFINITY) return 0;
+    for (int64_t i = 0; i < n; i += LANES) {
+        const vf64 x = vload_f64(sums + i), power = vgreater_f64(x - most, vset_f64(-700));
+        total += sums_up(vselect_f64(x == lowest, zero, near_exp(power)));
+        vstore_f64(sums + i, total);
+        total = vset_f64(total[LANES - 1]);
+    }
+    return total[0];
 }
 
 #endif
