@@ -48,6 +48,7 @@ ISA_DECLARE(void, philox_drop_f32, const struct dropout *d, int64_t from, int64_
             float *y, uint8_t *mask);
 ISA_DECLARE(void, philox_drop_f64, const struct dropout *d, int64_t from, int64_t n,
             const double *x, double *y, uint8_t *mask);
+ISA_DECLARE(void, philox_jumps, int64_t n, uint32_t left, uint32_t *words);
 
 #define M0 0xD2511F53u
 #define M1 0xCD9E8D57u
@@ -590,6 +591,16 @@ void ISA_NAME(philox_drop_f64)(const struct dropout *d, int64_t from, int64_t n,
     }
 }
 
+/* In place of each word its remainder by left, left - 1, ..., all at least 2. Rounding the quotient
+ * reaches no integer: what it lacks of one is more than 2^-32 of it. */
+void ISA_NAME(philox_jumps)(int64_t n, uint32_t left, uint32_t *words)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t by = left - (uint32_t)i;
+        words[i] -= (uint32_t)(int32_t)((double)words[i] / (double)by) * by;
+    }
+}
+
 #else /* what exists once */
 
 /* ---- States ---------------------------------------------------------------------------------- */
@@ -799,27 +810,60 @@ void philox_truncated_bf16(const philox *p, int64_t n, uint16_t *out, double mea
 
 /* ---- Shuffling ------------------------------------------------------------------------------- */
 
-void philox_shuffle(const philox *p, int64_t n, int64_t *out)
+/*
+ * Below 2^32 elements the order is made of numbers of 32 bits, of which caches hold twice as many,
+ * in the second half of the memory; widened from the front on, each is read before its place is
+ * written to.
+ */
+static void shuffle_narrow(const philox *p, int64_t n, int64_t *out)
 {
     enum { WORDS = 1024 };
-    uint32_t words[WORDS];
-    int size = n > UINT32_MAX ? 2 : 1, used = WORDS;
+    uint32_t words[WORDS], *order = (uint32_t *)out + n;
     philox at = *p;
+    for (int64_t i = 0; i < n; i++) order[i] = (uint32_t)i;
+    for (int64_t first = 0, count; first + 1 < n; first += count) {
+        count = n - 1 - first < WORDS ? n - 1 - first : WORDS;
+        ISA_CALL(philox_words)(&at, 1, (count + 3) / 4, words);
+        philox_skip(&at, WORDS / 4);
+        ISA_CALL(philox_jumps)(count, (uint32_t)(n - first), words);
+        uint32_t *from = order + first;
+        for (int64_t j = 0; j < count; j++) {
+            uint32_t *other = from + j + words[j], kept = from[j];
+            from[j] = *other;
+            *other = kept;
+        }
+    }
+    for (int64_t first = 0, count; first < n; first += count) {
+        count = n - first < WORDS ? n - first : WORDS;
+        memcpy(words, order + first, (size_t)count * sizeof *words);
+        for (int64_t j = 0; j < count; j++) out[first + j] = words[j];
+    }
+}
+
+static void shuffle_wide(const philox *p, int64_t n, int64_t *out)
+{
+    philox at = *p;
+    uint32_t words[4];
     for (int64_t i = 0; i < n; i++) out[i] = i;
     for (int64_t i = 0; i + 1 < n; i++) {
-        if (used == WORDS) {
-            ISA_CALL(philox_words)(&at, 1, WORDS / 4, words);
-            philox_skip(&at, WORDS / 4);
-            used = 0;
+        const int half = i % 2 * 2;
+        if (!half) {
+            philox_block(&at, words);
+            philox_skip(&at, 1);
         }
-        uint64_t left = (uint64_t)(n - i);
-        uint64_t jump =
-            size == 1 ? words[used] % (uint32_t)left : join(words[used], words[used + 1]) % left;
-        int64_t other = i + (int64_t)jump, kept = out[i];
+        int64_t other = i + (int64_t)(join(words[half], words[half + 1]) % (uint64_t)(n - i));
+        int64_t kept = out[i];
         out[i] = out[other];
         out[other] = kept;
-        used += size;
     }
+}
+
+void philox_shuffle(const philox *p, int64_t n, int64_t *out)
+{
+    if (n > UINT32_MAX)
+        shuffle_wide(p, n, out);
+    else
+        shuffle_narrow(p, n, out);
 }
 
 /* ---- Dropout --------------------------------------------------------------------------------- */
