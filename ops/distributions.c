@@ -115,11 +115,7 @@ static double binomial_small(stream *s, double trials, double prob)
 /* What Stirling's formula lacks of log k!. */
 static double stirling_tail(double k)
 {
-    static const double tails[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983,
-                                   0.02079067210376509, 0.0166446911898211, 0.0138761288230707,
-                                   0.0118967099458917,  0.0104112652619720, 0.00925546218271273,
-                                   0.00833056343336287};
-    if (k <= 9) return tails[(int)k];
+    if (k <= 9) return laws_stirling[(int)k];
     const double square = (k + 1) * (k + 1);
     return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
 }

@@ -23,6 +23,9 @@ enum { LAWS_MOST = 256, LAWS_UNIT = 8 };
  * LAWS_FEW. */
 enum { LAWS_STEPS = 256, LAWS_FEW_STEPS = 42, LAWS_FEW = 10 };
 
+/* What Stirling's formula lacks of log k!, k up to 9. */
+extern const double laws_stirling[10];
+
 typedef int laws_many(const philox *p, int64_t k, int n, const double *const *parameters, double *y,
                       int *left);
 

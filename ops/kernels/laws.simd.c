@@ -383,35 +383,90 @@ VECTOR_INLINE void count_poisson(counting *c, const uint32_t *words, int64_t *mo
     }
 }
 
-/* The first attempts of Hormann's methods, where they are taken without a logarithm: exactly. */
-VECTOR_INLINE vi64 try_hormann(const uint32_t *words, vf64 a, vf64 b, vf64 center, vf64 shift,
-                               vf64 box, vf64 *count)
-{
-    vf64 first, last;
-    two_units(words, &first, &last);
-    const vf64 u = last - 0.5, near = 0.5 - vabs_f64(u);
-    *count = vfloor_f64((2 * a / near + b) * u + center + shift);
-    return (near >= 0.07) & (first <= box);
-}
+/* Samples by Hormann's methods, which attempt it with two numbers after the other. */
+typedef struct rejecting {
+    const philox *p;
+    int64_t k;
+    int n, which[LAWS_MOST];
+    double means[LAWS_MOST]; /* or trials */
+    double probs[LAWS_MOST];
+} rejecting;
 
-static int poisson_many(const philox *p, int64_t k, int n, const int *which, const double *means,
-                        double *y, int *left, int n_left)
+/* What an attempt gives, whether it is taken, and whether that is not sure. */
+typedef struct attempt {
+    vf64 count;
+    vi64 taken, unsure;
+} attempt;
+typedef attempt attempt_of(vf64 u, vf64 v, vf64 mean, vf64 prob);
+
+VECTOR_INLINE int reject_all(rejecting *r, attempt_of *attempt_with, double *y, int *left,
+                             int n_left)
 {
     uint32_t words[4 * LAWS_MOST];
-    draw_blocks(p, k, LAWS_STEPS, n, which, 0, words);
-    for (int i = 0; i < n; i += LANES) {
-        vf64 mean, count;
-        for (int j = 0; j < LANES; j++) mean[j] = means[which[i + j < n ? i + j : i]];
-        const vf64 b = 0.931 + 2.53 * vsqrt_f64(mean), a = -0.059 + 0.02483 * b;
-        const unsigned taken = vbits_i64(try_hormann(words + 4 * i, a, b, mean, vset_f64(0.43),
-                                                     0.9277 - 3.6224 / (b - 2), &count));
-        for (int j = 0; j < LANES && i + j < n; j++) {
-            y[which[i + j]] = count[j];
-            left[n_left] = which[i + j];
-            n_left += !(taken >> j & 1);
+    for (int block = 0; r->n; block++) {
+        int n = 0;
+        draw_blocks(r->p, r->k, LAWS_STEPS, r->n, r->which, block, words);
+        for (int i = 0; i < r->n; i += LANES) {
+            vf64 first, last;
+            two_units(words + 4 * i, &first, &last);
+            const attempt made =
+                attempt_with(last - 0.5, first, vload_f64(r->means + i), vload_f64(r->probs + i));
+            const unsigned unsure = vbits_i64(made.unsure);
+            const unsigned again = vbits_i64(~made.taken & ~made.unsure);
+            for (int j = 0; j < LANES && i + j < r->n; j++) {
+                const int at = r->which[i + j];
+                y[at] = made.count[j];
+                left[n_left] = at;
+                n_left += (int)(unsure >> j & 1);
+                r->which[n] = at;
+                r->means[n] = r->means[i + j];
+                r->probs[n] = r->probs[i + j];
+                n += (int)(again >> j & 1);
+            }
         }
+        r->n = n;
     }
     return n_left;
+}
+
+/* The rest: x is the logarithm that is to be below y, `size` the sum of what these were made of. */
+VECTOR_INLINE void decide(attempt *made, vi64 refused, vf64 x, vf64 y, vf64 size)
+{
+    const vf64 slack = 1e-10 + 1e-13 * size, excess = y - x;
+    const vi64 open = ~made->taken & ~refused;
+    made->unsure = open & ~((excess > slack) | (excess < -slack));
+    made->taken |= open & (excess > slack);
+}
+
+/* As stirling_tail of ops/distributions.c has it. */
+VECTOR_INLINE vf64 stirling_tails(vf64 k)
+{
+    const vf64 next = k + 1, square = next * next;
+    vf64 tail = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / next;
+    for (unsigned few = vbits_i64((k >= 0) & (k <= 9)); few; few &= few - 1) {
+        const int j = __builtin_ctz(few);
+        tail[j] = laws_stirling[(int)k[j]];
+    }
+    return tail;
+}
+
+VECTOR_INLINE attempt attempt_poisson(vf64 u, vf64 v, vf64 mean, vf64 unused)
+{
+    const vf64 b = 0.931 + 2.53 * vsqrt_f64(mean), a = -0.059 + 0.02483 * b;
+    const vf64 box = 0.9277 - 3.6224 / (b - 2), near = 0.5 - vabs_f64(u);
+    const vf64 n = vfloor_f64((2 * a / near + b) * u + mean + 0.43);
+    attempt made = {.count = n, .taken = (near >= 0.07) & (v <= box)};
+    const vi64 refused = (n < 0) | ((near < 0.013) & (v > near));
+    (void)unused;
+    if (vall_i64(made.taken | refused)) return made;
+    const vf64 inverse = 1.1239 + 1.1328 / (b - 3.4);
+    const vf64 log_mean = near_log(mean), log_next = near_log(n + 1);
+    const vf64 log_factorial =
+        (n + 0.5) * log_next - (n + 1) + 0x1.d67f1c864beb4p-1 + stirling_tails(n);
+    decide(&made, refused, near_log(v * inverse / (a / (near * near) + b)),
+           -mean + n * log_mean - log_factorial, mean + (n + 1) * (1 + log_mean + log_next));
+    made.unsure |= ~made.taken & ~refused & (v == 0);
+    return made;
 }
 
 int ISA_NAME(laws_poisson)(const philox *p, int64_t k, int n, const double *const *parameters,
@@ -419,19 +474,20 @@ int ISA_NAME(laws_poisson)(const philox *p, int64_t k, int n, const double *cons
 {
     const double *means = parameters[0];
     counting c = {.p = p, .k = k};
-    int many = 0, which[LAWS_MOST];
+    rejecting r = {.p = p, .k = k};
     for (int i = 0; i < n; i++) {
         const bool few = means[i] < LAWS_FEW;
-        c.which[c.n] = which[many] = i;
+        c.which[c.n] = r.which[r.n] = i;
         c.limit[c.n] = -means[i];
+        r.means[r.n] = means[i];
         c.so_far[c.n] = 1;
         c.count[c.n] = 0;
         c.n += few;
-        many += !few;
+        r.n += !few;
     }
     for (int i = 0; i < c.n; i += LANES) vstore_f64(c.limit + i, near_exp(vload_f64(c.limit + i)));
     const int n_left = count_all(&c, LAWS_STEPS, count_poisson, y, left, 0);
-    return poisson_many(p, k, many, which, means, y, left, n_left);
+    return reject_all(&r, attempt_poisson, y, left, n_left);
 }
 
 /* Waiting times fit into the trials; scale: log(1 - probability). */
@@ -464,29 +520,26 @@ VECTOR_INLINE void count_binomial(counting *c, const uint32_t *words, int64_t *m
     }
 }
 
-static int binomial_many(const philox *p, int64_t k, int n, const int *which, const double *trials,
-                         const double *rare, double *y, int *left, int n_left)
+VECTOR_INLINE attempt attempt_binomial(vf64 u, vf64 v, vf64 trials, vf64 prob)
 {
-    uint32_t words[4 * LAWS_MOST];
-    draw_blocks(p, k, LAWS_STEPS, n, which, 0, words);
-    for (int i = 0; i < n; i += LANES) {
-        const vf64 zero = {0};
-        vf64 of, prob, count;
-        for (int j = 0; j < LANES; j++) {
-            of[j] = trials[which[i + j < n ? i + j : i]];
-            prob[j] = rare[which[i + j < n ? i + j : i]];
-        }
-        const vf64 b = 1.15 + 2.53 * vsqrt_f64(of * prob * (1 - prob));
-        const vf64 a = -0.0873 + 0.0248 * b + 0.01 * prob;
-        const unsigned taken = vbits_i64(
-            try_hormann(words + 4 * i, a, b, of * prob + 0.5, zero, 0.92 - 4.2 / b, &count));
-        for (int j = 0; j < LANES && i + j < n; j++) {
-            y[which[i + j]] = count[j];
-            left[n_left] = which[i + j];
-            n_left += !(taken >> j & 1);
-        }
-    }
-    return n_left;
+    const vf64 deviation = vsqrt_f64(trials * prob * (1 - prob)), b = 1.15 + 2.53 * deviation;
+    const vf64 a = -0.0873 + 0.0248 * b + 0.01 * prob, c = trials * prob + 0.5;
+    const vf64 box = 0.92 - 4.2 / b, near = 0.5 - vabs_f64(u);
+    const vf64 k = vfloor_f64((2 * a / near + b) * u + c);
+    attempt made = {.count = k, .taken = (near >= 0.07) & (v <= box)};
+    const vi64 refused = (k < 0) | (k > trials);
+    if (vall_i64(made.taken | refused)) return made;
+    const vf64 odds = prob / (1 - prob), alpha = (2.83 + 5.1 / b) * deviation;
+    const vf64 m = vfloor_f64((trials + 1) * prob);
+    const vf64 x = near_log((m + 1) / (odds * (trials - m + 1)));
+    const vf64 y = near_log((trials - m + 1) / (trials - k + 1));
+    const vf64 z = near_log(odds * (trials - k + 1) / (k + 1));
+    const vf64 bound = (m + 0.5) * x + (trials + 1) * y + (k + 0.5) * z + stirling_tails(m) +
+                       stirling_tails(trials - m) - stirling_tails(k) - stirling_tails(trials - k);
+    decide(&made, refused, near_log(v * alpha / (a / (near * near) + b)), bound,
+           (trials + 1) * (1 + vabs_f64(x) + vabs_f64(y) + vabs_f64(z)));
+    made.unsure |= ~made.taken & ~refused & (v == 0);
+    return made;
 }
 
 int ISA_NAME(laws_binomial)(const philox *p, int64_t k, int n, const double *const *parameters,
@@ -494,24 +547,23 @@ int ISA_NAME(laws_binomial)(const philox *p, int64_t k, int n, const double *con
 {
     const double *trials = parameters[0], *probs = parameters[1];
     counting c = {.p = p, .k = k};
-    double rare[LAWS_MOST];
-    int many = 0, which[LAWS_MOST];
+    rejecting r = {.p = p, .k = k};
     for (int i = 0; i < n; i++) {
-        rare[i] = probs[i] <= 0.5 ? probs[i] : 1 - probs[i];
-        const bool none = trials[i] == 0 || rare[i] == 0;
-        const bool few = !none && !(trials[i] * rare[i] >= LAWS_FEW);
+        const double rare = probs[i] <= 0.5 ? probs[i] : 1 - probs[i];
+        const bool none = trials[i] == 0 || rare == 0, many = trials[i] * rare >= LAWS_FEW;
         y[i] = 0;
-        c.which[c.n] = which[many] = i;
-        c.limit[c.n] = trials[i];
-        c.scale[c.n] = -rare[i];
+        c.which[c.n] = r.which[r.n] = i;
+        c.limit[c.n] = r.means[r.n] = trials[i];
+        c.scale[c.n] = -rare;
+        r.probs[r.n] = rare;
         c.so_far[c.n] = c.count[c.n] = 0;
-        c.n += few;
-        many += !none && !few;
+        c.n += !none && !many;
+        r.n += !none && many;
     }
     for (int i = 0; i < c.n; i += LANES)
         vstore_f64(c.scale + i, near_log1p(vload_f64(c.scale + i)));
     int n_left = count_all(&c, LAWS_FEW_STEPS, count_binomial, y, left, 0);
-    n_left = binomial_many(p, k, many, which, trials, rare, y, left, n_left);
+    n_left = reject_all(&r, attempt_binomial, y, left, n_left);
     for (int i = 0; i < n; i++) y[i] = probs[i] <= 0.5 ? y[i] : trials[i] - y[i];
     return n_left;
 }
@@ -568,5 +620,12 @@ double ISA_NAME(laws_classes)(bool wide, int64_t n, const void *logits, double *
     }
     return total[0];
 }
+
+#else /* what exists once */
+
+const double laws_stirling[10] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983,
+                                  0.02079067210376509, 0.0166446911898211, 0.0138761288230707,
+                                  0.0118967099458917,  0.0104112652619720, 0.00925546218271273,
+                                  0.00833056343336287};
 
 #endif
