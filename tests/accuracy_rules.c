@@ -37,6 +37,7 @@ ACCURACY_TRUE(squared_difference, (x - y) * (x - y));
 ACCURACY_TRUE(reciprocal, 1 / x);
 ACCURACY_TRUE(fma, fmal(x, y, z));
 ACCURACY_TRUE(lerp, fmal(z, y - x, x));
+ACCURACY_TRUE(stretch, x + 0 * y);
 ACCURACY_TRUE(sign, x > 0 ? 1 : x == 0 ? 0 : x != x ? x : -1);
 ACCURACY_TRUE_TWICE(abs, fabs(x), fabsl(x));
 ACCURACY_TRUE_TWICE(maximum, x > y || x != x ? x : y, x > y || x != x ? x : y);
@@ -286,6 +287,14 @@ const accuracy_rule accuracy_rules[] = {
      .magnitude = larger,
      .within = true,
      .remark = "in ULP of the larger operand"},
+    {.name = "stretch",
+     .range = {{-4, 4}, {-4, 4}},
+     .bound32 = 2,
+     .bound64 = 2,
+     .truth64 = stretch_true64,
+     .magnitude = larger,
+     .within = true,
+     .remark = "by a factor of 1; in ULP of the larger operand"},
     EXACT(sign),
     EXACT(abs, .truth32 = abs_true32),
     EXACT(maximum, .truth32 = maximum_true32),
