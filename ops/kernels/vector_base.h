@@ -638,8 +638,8 @@ VECTOR_INLINE vf64 vrsqrt_f64(vf64 x)
 
 /*
  * To integers: vrint to the nearest (ties to even), vfloor down, vceil up, vtrunc towards 0. Zeros
- * and what rounds to zero keep the sign. Without instructions for it: adding and subtracting 2^23 (2^52)
- * rounds, and from there on all is whole.
+ * and what rounds to zero keep the sign. Without instructions for it: adding and subtracting 2^23
+ * (2^52) rounds, and from there on all is whole.
  */
 #if defined(VECTOR_AVX512)
 #define VECTOR_ROUND_F32(x, how) (vf32) _mm512_roundscale_ps((__m512)(x), VECTOR_##how)
