@@ -17,7 +17,7 @@
 #include "ops/kernels/isa.h"
 #include "ops/kernels/philox.h"
 
-enum { LAWS_MOST = 256, LAWS_UNIT = 8 };
+enum { LAWS_MOST = 128, LAWS_UNIT = 8 };
 
 /* How many steps of the counter a sample has / one of a binomial distribution with a mean below
  * LAWS_FEW. */
