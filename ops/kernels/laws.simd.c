@@ -75,8 +75,8 @@ static const double *draw_units(const philox *p, int64_t k, int n, double *units
 VECTOR_INLINE vf64 near_log(vf64 x)
 {
     const vf64 magic = vset_f64(0x1.8p52);
-    const vi64 e = ((vi64)x - 0x3fe6a09e667f3bcd) >> 52;
-    const vf64 m = (vf64)((vi64)x - (e << 52)), s = (m - 1) / (m + 1), z = s * s;
+    const vi64 e = (vi64)((vu64)x - 0x3fe6a09e667f3bcd) >> 52;
+    const vf64 m = (vf64)((vu64)x - ((vu64)e << 52)), s = (m - 1) / (m + 1), z = s * s;
     const vf64 exponent = (vf64)((vi64)magic + e) - magic;
     const vf64 p = POLYNOMIAL_F64(z, 2. / 3, 2. / 5, 2. / 7, 2. / 9, 2. / 11, 2. / 13, 2. / 15,
                                   2. / 17, 2. / 19);
@@ -96,7 +96,7 @@ VECTOR_INLINE vf64 near_exp(vf64 x)
     const vf64 zero = {0};
     vf64 n;
     const vf64 m = vexp_parts_f64(x, zero, &n), magic = vset_f64(0x1.8p52);
-    return (m + 1) * (vf64)((((vi64)(n + magic) - (vi64)magic) + 1023) << 52);
+    return (m + 1) * (vf64)((((vu64)(n + magic) - (vu64)magic) + 1023) << 52);
 }
 
 /* Sine and cosine of 2 pi u: of y, |y| <= pi / 4, in the quarter k. */
@@ -110,8 +110,8 @@ VECTOR_INLINE void near_sincos(vf64 u, vf64 *sine, vf64 *cosine)
     const vf64 c = POLYNOMIAL_F64(z, 1., -1. / 2, 1. / 24, -1. / 720, 1. / 40320, -1. / 3628800,
                                   1. / 479001600, -1. / 87178291200, 1. / 20922789888000);
     const vi64 k = (vi64)shifted, odd = -(k & 1);
-    *sine = (vf64)((vi64)vselect_f64(odd, c, s) ^ (k & 2) << 62);
-    *cosine = (vf64)((vi64)vselect_f64(odd, s, c) ^ ((k + 1) & 2) << 62);
+    *sine = (vf64)((vu64)vselect_f64(odd, c, s) ^ ((vu64)k & 2) << 62);
+    *cosine = (vf64)((vu64)vselect_f64(odd, s, c) ^ (((vu64)k + 1) & 2) << 62);
 }
 
 /* ---- What is not sure ------------------------------------------------------------------------ */
