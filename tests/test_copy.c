@@ -25,11 +25,13 @@ typedef struct layout {
     int64_t from_first, to_first, from_size, to_size;         /* in elements */
 } layout;
 
-/* Strides of dimensions in an order drawn at random, with gaps, backwards; broadcast if `some`. */
+/* Strides of dimensions in an order drawn at random, one with gaps, backwards; broadcast if `some`.
+ */
 static void draw_strides(const layout *l, bool some, int64_t *strides, int64_t *first,
                          int64_t *size)
 {
     bool done[MOST_RANK] = {0};
+    const int apart = pick(3) == 0 ? (int)pick(l->rank) : -1;
     *first = 0;
     *size = 1;
     for (int left = l->rank; left > 0; left--) {
@@ -37,7 +39,7 @@ static void draw_strides(const layout *l, bool some, int64_t *strides, int64_t *
         if (pick(3) == 0) d = (int)pick(l->rank);
         while (done[d]) d = (d + l->rank - 1) % l->rank;
         done[d] = true;
-        strides[d] = some && pick(8) == 0 ? 0 : *size * (pick(6) == 0 ? 2 : 1);
+        strides[d] = some && pick(8) == 0 ? 0 : *size * (d == apart ? 2 : 1);
         if (!strides[d]) continue;
         *size = strides[d] * l->shape[d];
         if (pick(6)) continue;
@@ -46,10 +48,10 @@ static void draw_strides(const layout *l, bool some, int64_t *strides, int64_t *
     }
 }
 
-static layout draw(int64_t elements)
+static layout draw(int64_t bytes)
 {
     layout l = {.element = (size_t)1 << pick(4), .rank = 1 + (int)pick(MOST_RANK)};
-    int64_t left = elements;
+    int64_t left = bytes / (int64_t)l.element;
     for (int i = l.rank - 1; i >= 0; i--) {
         static const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 16, 17, 24, 33, 64, 130};
         int64_t n = i ? extents[pick(13)] : left;
@@ -76,9 +78,9 @@ static void copy_plainly(const layout *l, const char *from, char *to)
 }
 
 /* The result and what is around it, beginning at any element of a line. */
-static void check(int64_t elements)
+static void check(int64_t bytes)
 {
-    const layout l = draw(elements);
+    const layout l = draw(bytes);
     const int64_t size = (int64_t)l.element, shift = pick(64 / size) * size;
     const size_t room = (size_t)(l.to_size * size + 2 * AROUND + shift);
     char *from = malloc((size_t)(l.from_size * size)), *to = malloc(room), *want = malloc(room);
@@ -104,15 +106,15 @@ static void check(int64_t elements)
 static void boxes(void **state)
 {
     (void)state;
-    for (int i = 0; i < 4000; i++) check(1 + pick(6000));
-    for (int i = 0; i < 60; i++) check(200000 + pick(200000));
+    for (int i = 0; i < 4000; i++) check(8 + pick(20000));
+    for (int i = 0; i < 60; i++) check(300000 + pick(600000));
 }
 
 /* 16 MB and more: past the caches. */
 static void large_boxes(void **state)
 {
     (void)state;
-    for (int i = 0; i < 16; i++) check((17 << 20) / (1 + pick(8)));
+    for (int i = 0; i < 24; i++) check((17 << 20) + pick(8 << 20));
 }
 
 int main(void)
