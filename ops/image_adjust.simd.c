@@ -8,7 +8,8 @@
 
 #define FACTOR_OF(attrs) ((const factor_attrs *)(attrs))->factor
 
-/* stretch: y = (a - b) factor + b, da = dy factor, db = dy (1 - factor) */
+/* stretch: y = (a - b) factor + b, da = dy factor, db = dy (1 - factor). lerp gives other results
+ * for infinities. */
 VECTOR_LOOPS2_WITH(stretch, FACTOR_OF(attrs), (a - b) * c + b);
 
 #ifndef ISA

@@ -37,7 +37,7 @@ ACCURACY_TRUE(squared_difference, (x - y) * (x - y));
 ACCURACY_TRUE(reciprocal, 1 / x);
 ACCURACY_TRUE(fma, fmal(x, y, z));
 ACCURACY_TRUE(lerp, fmal(z, y - x, x));
-ACCURACY_TRUE(stretch, x + 0 * y);
+ACCURACY_TRUE(stretch, (x - y) + y); /* its factor is 1 by default */
 ACCURACY_TRUE(sign, x > 0 ? 1 : x == 0 ? 0 : x != x ? x : -1);
 ACCURACY_TRUE_TWICE(abs, fabs(x), fabsl(x));
 ACCURACY_TRUE_TWICE(maximum, x > y || x != x ? x : y, x > y || x != x ? x : y);

@@ -363,6 +363,20 @@ VECTOR_INLINE int count_all(counting *c, int each, count_block *count, double *y
     return n_left;
 }
 
+/* Counts for one vector of samples what both numbers of a block made of them: `two` so far, of
+ * which the first (go) and both (on) are still on this side of the limit. */
+VECTOR_INLINE void count_two(counting *c, int i, vf64 two, vi64 go, vi64 on, vi64 doubt,
+                             int64_t *more, int64_t *unsure)
+{
+    const vf64 zero = {0}, one = zero + 1;
+    const vi64 further = on & ~doubt & 1, unsure_of = doubt & 1;
+    const vf64 counted = vselect_f64(go, one, zero) + vselect_f64(on, one, zero);
+    vstore_f64(c->so_far + i, two);
+    vstore_f64(c->count + i, vload_f64(c->count + i) + counted);
+    memcpy(more + i, &further, sizeof further);
+    memcpy(unsure + i, &unsure_of, sizeof unsure_of);
+}
+
 /* The product of the numbers is above e^-mean. */
 VECTOR_INLINE void count_poisson(counting *c, const uint32_t *words, int64_t *more, int64_t *unsure)
 {
@@ -373,13 +387,7 @@ VECTOR_INLINE void count_poisson(counting *c, const uint32_t *words, int64_t *mo
         const vf64 one = vload_f64(c->so_far + i) * last, two = one * first;
         const vi64 go = one > bound, on = go & (two > bound);
         const vi64 doubt = too_near(one, bound, slack) | (go & too_near(two, bound, slack));
-        const vi64 further = on & ~doubt, more_of = further & 1, unsure_of = doubt & 1;
-        vstore_f64(c->so_far + i, two);
-        vstore_f64(c->count + i,
-                   vload_f64(c->count + i) + (vselect_f64(go, vset_f64(1), vset_f64(0)) +
-                                              vselect_f64(on, vset_f64(1), vset_f64(0))));
-        memcpy(more + i, &more_of, sizeof more_of);
-        memcpy(unsure + i, &unsure_of, sizeof unsure_of);
+        count_two(c, i, two, go, on, doubt, more, unsure);
     }
 }
 
@@ -510,13 +518,7 @@ VECTOR_INLINE void count_binomial(counting *c, const uint32_t *words, int64_t *m
         const vf64 two = one + wait(first, scale, trials, &later);
         const vi64 go = one <= trials, on = go & (two <= trials);
         doubt |= go & later;
-        const vi64 further = on & ~doubt, more_of = further & 1, unsure_of = doubt & 1;
-        vstore_f64(c->so_far + i, two);
-        vstore_f64(c->count + i,
-                   vload_f64(c->count + i) + (vselect_f64(go, vset_f64(1), vset_f64(0)) +
-                                              vselect_f64(on, vset_f64(1), vset_f64(0))));
-        memcpy(more + i, &more_of, sizeof more_of);
-        memcpy(unsure + i, &unsure_of, sizeof unsure_of);
+        count_two(c, i, two, go, on, doubt, more, unsure);
     }
 }
 
