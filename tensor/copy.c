@@ -463,20 +463,19 @@ static void copy_apart(const box *b, int64_t n, const char *from, int64_t from_s
     }
 }
 
-/* Dimensions that are copied together: the innermost and one of those around it, or blocks. */
+/* Dimensions that are copied together. */
 typedef struct plane {
-    int turned; /* the one to turn against the innermost; -1: rows */
-    bool blocks;
-    int outside; /* the one around, -1 if there is none */
+    enum { ROWS, TILES, BLOCKS } of;
+    int outside; /* the one around what is inside, -1 if there is none; turned against it: tiles */
     int inner;   /* the innermost, or the first of a block's */
 } plane;
 
 static plane plane_of(const box *b)
 {
     const int turned = partner(b), last = b->rank - 1, block = block_of(b);
-    if (turned >= 0) return (plane){turned, false, turned, last};
-    if (block < b->rank) return (plane){-1, true, block - 1, block};
-    return (plane){-1, false, last - 1, last};
+    if (turned >= 0) return (plane){TILES, turned, last};
+    if (block < b->rank) return (plane){BLOCKS, block - 1, block};
+    return (plane){ROWS, last - 1, last};
 }
 
 static void copy_plane(const box *b, plane p, const char *from, char *to)
@@ -484,9 +483,9 @@ static void copy_plane(const box *b, plane p, const char *from, char *to)
     const int last = b->rank - 1, i = p.outside;
     const int64_t element = (int64_t)b->element, n = i < 0 ? 1 : b->shape[i];
     const int64_t from_step = i < 0 ? 0 : b->from_step[i], to_step = i < 0 ? 0 : b->to_step[i];
-    if (p.turned >= 0)
+    if (p.of == TILES)
         transposed(b, n, b->shape[last], from, b->from_step[last], to, to_step);
-    else if (p.blocks)
+    else if (p.of == BLOCKS)
         copy_many_blocks(b, p.inner, from, to);
     else if (b->from_step[last] == element && b->to_step[last] == element)
         copy_rows(b, n, (size_t)(b->shape[last] * element), from, from_step, to, to_step);
