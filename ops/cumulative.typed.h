@@ -102,34 +102,6 @@ static void TYPED(cumulate_sum)(CUMULATIVE_ARGUMENTS)
 #if FLOATING
 #define CUM_ZERO ((const vf64){0})
 
-/* The sums up to each lane within a vector; back: from each lane on. */
-VECTOR_INLINE vf64 TYPED(cumsum_within)(vf64 v, bool back)
-{
-#if VECTOR_BYTES == 64
-    if (back) {
-        v += __builtin_shufflevector(v, CUM_ZERO, 1, 2, 3, 4, 5, 6, 7, 8);
-        v += __builtin_shufflevector(v, CUM_ZERO, 2, 3, 4, 5, 6, 7, 8, 9);
-        return v + __builtin_shufflevector(v, CUM_ZERO, 4, 5, 6, 7, 8, 9, 10, 11);
-    }
-    v += __builtin_shufflevector(CUM_ZERO, v, 7, 8, 9, 10, 11, 12, 13, 14);
-    v += __builtin_shufflevector(CUM_ZERO, v, 6, 7, 8, 9, 10, 11, 12, 13);
-    return v + __builtin_shufflevector(CUM_ZERO, v, 4, 5, 6, 7, 8, 9, 10, 11);
-#elif VECTOR_BYTES == 32
-    vf64 half; /* the sum of the half before, where it is to be added */
-    if (back) {
-        v += __builtin_shufflevector(v, CUM_ZERO, 1, 5, 3, 7);
-        half = __builtin_shufflevector(v, CUM_ZERO, 2, 3, 4, 5);
-        return v + __builtin_shufflevector(half, half, 0, 0, 2, 2);
-    }
-    v += __builtin_shufflevector(CUM_ZERO, v, 0, 4, 2, 6);
-    half = __builtin_shufflevector(CUM_ZERO, v, 0, 1, 4, 5);
-    return v + __builtin_shufflevector(half, half, 1, 1, 3, 3);
-#else
-    return v + (back ? __builtin_shufflevector(v, CUM_ZERO, 1, 2)
-                     : __builtin_shufflevector(CUM_ZERO, v, 0, 2));
-#endif
-}
-
 /* The last lane, back: the first, in every lane. */
 VECTOR_INLINE vf64 TYPED(cumsum_last)(vf64 v, bool back)
 {
@@ -197,8 +169,8 @@ VECTOR_INLINE void TYPED(cumsum_row)(const NUMBER *from, NUMBER *to, int64_t n, 
         vf64 v[TOGETHER], sums = before;
         NUMBER *const at = to + (back ? -i - VECTOR_F64 + 1 : i);
         for (int k = 0; k < TOGETHER; k++)
-            v[k] = TYPED(cumsum_within)(
-                TYPED(cumsum_load)(from + (at - to) + (back ? -k : k) * VECTOR_F64), back);
+            v[k] = vsums_f64(TYPED(cumsum_load)(from + (at - to) + (back ? -k : k) * VECTOR_F64),
+                             back);
         for (int k = 0; k < TOGETHER; k++) {
             const vf64 last = TYPED(cumsum_last)(v[k], back);
             v[k] += sums;

@@ -572,30 +572,6 @@ int ISA_NAME(laws_binomial)(const philox *p, int64_t k, int n, const double *con
 
 /* ---- Classes --------------------------------------------------------------------------------- */
 
-/* Lanes moved up by so many, zeros before them. */
-#if VECTOR_BYTES == 64
-#define MOVED_1(x) __builtin_shufflevector(zero, x, 7, 8, 9, 10, 11, 12, 13, 14)
-#define MOVED_2(x) __builtin_shufflevector(zero, x, 6, 7, 8, 9, 10, 11, 12, 13)
-#define MOVED_4(x) __builtin_shufflevector(zero, x, 4, 5, 6, 7, 8, 9, 10, 11)
-#elif VECTOR_BYTES == 32
-#define MOVED_1(x) __builtin_shufflevector(zero, x, 3, 4, 5, 6)
-#define MOVED_2(x) __builtin_shufflevector(zero, x, 2, 3, 4, 5)
-#define MOVED_4(x) zero
-#else
-#define MOVED_1(x) __builtin_shufflevector(zero, x, 1, 2)
-#define MOVED_2(x) zero
-#define MOVED_4(x) zero
-#endif
-
-/* Each lane and those before it. */
-VECTOR_INLINE vf64 sums_up(vf64 x)
-{
-    const vf64 zero = {0};
-    x += MOVED_1(x);
-    x += MOVED_2(x);
-    return x + MOVED_4(x);
-}
-
 double ISA_NAME(laws_classes)(bool wide, int64_t n, const void *logits, double *sums)
 {
     const vf64 lowest = vset_f64(-INFINITY), zero = {0};
@@ -616,7 +592,7 @@ double ISA_NAME(laws_classes)(bool wide, int64_t n, const void *logits, double *
     if (most == -INFINITY) return 0;
     for (int64_t i = 0; i < n; i += LANES) {
         const vf64 x = vload_f64(sums + i), power = vgreater_f64(x - most, vset_f64(-700));
-        total += sums_up(vselect_f64(x == lowest, zero, near_exp(power)));
+        total += vsums_f64(vselect_f64(x == lowest, zero, near_exp(power)), false);
         vstore_f64(sums + i, total);
         total = vset_f64(total[LANES - 1]);
     }

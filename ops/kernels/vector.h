@@ -694,6 +694,35 @@ VECTOR_INLINE vf32 halves_f32(vf64 first, vf64 second)
 #endif
 }
 
+/* The sums up to each lane within a vector; back: from each lane on. */
+VECTOR_INLINE vf64 vsums_f64(vf64 v, const bool back)
+{
+    const vf64 zero = {0};
+#if VECTOR_BYTES == 64
+    if (back) {
+        v += __builtin_shufflevector(v, zero, 1, 2, 3, 4, 5, 6, 7, 8);
+        v += __builtin_shufflevector(v, zero, 2, 3, 4, 5, 6, 7, 8, 9);
+        return v + __builtin_shufflevector(v, zero, 4, 5, 6, 7, 8, 9, 10, 11);
+    }
+    v += __builtin_shufflevector(zero, v, 7, 8, 9, 10, 11, 12, 13, 14);
+    v += __builtin_shufflevector(zero, v, 6, 7, 8, 9, 10, 11, 12, 13);
+    return v + __builtin_shufflevector(zero, v, 4, 5, 6, 7, 8, 9, 10, 11);
+#elif VECTOR_BYTES == 32
+    vf64 half; /* the sum of the half before, where it is to be added */
+    if (back) {
+        v += __builtin_shufflevector(v, zero, 1, 5, 3, 7);
+        half = __builtin_shufflevector(v, zero, 2, 3, 4, 5);
+        return v + __builtin_shufflevector(half, half, 0, 0, 2, 2);
+    }
+    v += __builtin_shufflevector(zero, v, 0, 4, 2, 6);
+    half = __builtin_shufflevector(zero, v, 0, 1, 4, 5);
+    return v + __builtin_shufflevector(half, half, 1, 1, 3, 3);
+#else
+    return v +
+           (back ? __builtin_shufflevector(v, zero, 1, 2) : __builtin_shufflevector(zero, v, 0, 2));
+#endif
+}
+
 #define TYPE f32
 #include "ops/kernels/fmod.typed.h"
 #define TYPE f64
